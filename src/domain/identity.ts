@@ -1,0 +1,41 @@
+/** Identity of an operation: what makes two intents the same effect (DESIGN, "Identity"). */
+import { canonicalHash } from "./canonical.js";
+import type { OperationId } from "./ids.js";
+import type { Intent } from "./operation.js";
+
+/**
+ * The operation key: kind, customer, order or subscription, computed amount and currency, occurrence.
+ * Not in it: run, attempt, time, free text, how the amount was named.
+ */
+export function operationKey(intent: Intent): string {
+  const target = intent.orderRef ?? intent.subscriptionRef ?? "";
+  const amount = `${intent.amountMinor}${intent.currency === "" ? "" : `:${intent.currency}`}`;
+  const mode = intent.atPeriodEnd === null ? "" : `:${intent.atPeriodEnd ? "period-end" : "now"}`;
+  return `${intent.kind}:${intent.customerRef}:${target}:${amount}${mode}#${intent.occurrence}`;
+}
+
+/** What else is material besides the key's parts: where the effect would land at the provider. */
+export interface Landing {
+  paymentIntent: string | null;
+  providerSubscription: string | null;
+}
+
+/** SHA-256 over canonical JSON of the material fields and the contract version. */
+export function fingerprint(intent: Intent, landing: Landing, contractVersion: string): string {
+  return canonicalHash({
+    kind: intent.kind,
+    customer: intent.customerRef,
+    order: intent.orderRef,
+    subscription: intent.subscriptionRef,
+    amount: intent.amountMinor,
+    currency: intent.currency,
+    atPeriodEnd: intent.atPeriodEnd,
+    occurrence: intent.occurrence,
+    paymentIntent: landing.paymentIntent,
+    providerSubscription: landing.providerSubscription,
+    contract: contractVersion,
+  });
+}
+
+/** The key sent to the provider: derived from the operation id alone, the same for every attempt, below 255 characters. */
+export const idempotencyKey = (id: OperationId): string => `countersign-${id}`;
