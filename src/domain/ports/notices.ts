@@ -1,0 +1,46 @@
+/**
+ * How rooms that know nothing of Slack make people see things: inside the transaction of the change, as data.
+ * The texts are made by whoever implements this, from rows.
+ */
+import type { ApprovalId, OperationId, RunId, TicketId } from "../ids.js";
+
+/** Something that has cards. Touching it re-renders every card of it from its rows, and makes those that are missing. */
+export type CardSubject =
+  | { kind: "approval"; id: ApprovalId }
+  | { kind: "run"; id: RunId }
+  | { kind: "binding"; id: TicketId }
+  | { kind: "quarantine"; id: OperationId }
+  | { kind: "incident"; id: string }
+  | { kind: "resolution"; id: string }
+  | { kind: "thaw"; id: string };
+
+/** One post in a ticket's thread. Sentences about effects name an operation and are rendered from its row alone. */
+export type ThreadMessage =
+  | { type: "operation_outcome"; operationId: OperationId }
+  | { type: "operation_being_checked"; operationId: OperationId }
+  | { type: "operation_replayed"; operationId: OperationId }
+  /** Model prose: always posted under a marker that says whose it is. */
+  | { type: "model_says"; text: string; planner: string }
+  | { type: "ask"; question: string; candidates: readonly string[] }
+  | { type: "escalated"; runId: RunId; summary: string }
+  | { type: "run_ended"; runId: RunId }
+  | { type: "gate_unsatisfiable"; approvalId: ApprovalId; role: string }
+  /** A plain sentence made by code. */
+  | { type: "sentence"; text: string };
+
+/** One post in the ops channel. */
+export type OpsMessage =
+  | { type: "frozen"; kind: string; by: string; reason: string }
+  | { type: "thawed"; kind: string; by: string }
+  | { type: "resolved"; operationId: OperationId; verb: string; by: string; reason: string; evidence: string }
+  | { type: "approval_escalated"; approvalId: ApprovalId; role: string }
+  | { type: "chain_head"; seq: string; hash: string }
+  | { type: "sentence"; text: string };
+
+export interface Notices<Tx> {
+  touch(tx: Tx, subject: CardSubject): Promise<void>;
+  /** At most once for each key. */
+  thread(tx: Tx, post: { ticketId: TicketId; key: string; message: ThreadMessage }): Promise<void>;
+  /** At most once for each key. */
+  ops(tx: Tx, post: { key: string; message: OpsMessage }): Promise<void>;
+}
