@@ -1,0 +1,235 @@
+/**
+ * One pool of connections and the three ways to use it.
+ *
+ *  - `sql` for everything hot: one named prepared statement, one round trip.
+ *  - `tx` for the few changes that need several statements; retried as a whole on serialization failure and deadlock.
+ *  - `prisma` for administrative reads and plain forms, on the same pool.
+ *
+ * Invariants
+ *  1. int8 arrives as `bigint`, timestamptz as `Date` (milliseconds: PostgreSQL's microseconds are cut off; hash or
+ *     compare times in their text form, see `utcMicros`). Only on this pool; nothing global is changed.
+ *  2. A lost connection never ends the process: every client has an error listener for its whole life.
+ *  3. A transaction is run again only when the database said that it did not happen. A connection lost during COMMIT
+ *     is `CommitUnknownError`, and it is the caller's business to look.
+ *  4. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
+ */
+import { createHash, randomInt } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { PrismaPg } from "@prisma/adapter-pg";
+import pg from "pg";
+import { PrismaClient } from "./generated/client.js";
+import { dbFailure, isRetryable } from "./sqlstate.js";
+
+/** Safety nets, not tuning: a statement or an open transaction that is this old is a defect, and holds locks. */
+export const STATEMENT_TIMEOUT_MS = 30_000;
+export const IDLE_IN_TX_TIMEOUT_MS = 30_000;
+/** How long to wait for a connection (pool exhausted, server away) before the caller hears of it. */
+export const CONNECT_TIMEOUT_MS = 10_000;
+
+const DEFAULT_TX_RETRIES = 6;
+const TX_BACKOFF_BASE_MS = 10;
+const TX_BACKOFF_MAX_MS = 640;
+
+export interface SqlRunner {
+  /**
+   * Runs one statement and returns its rows.
+   *
+   * @param name Unique for its text across the program: the statement is prepared once a connection under this name (pg refuses
+   *   a second text under the same name). `undefined` sends it unnamed, for statements whose text varies.
+   * @param params `$1…`; bigint and Date are sent as they are, objects as JSON.
+   */
+  sql<R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]>;
+}
+
+/** Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. */
+export interface Tx extends SqlRunner {
+  readonly kind: "tx";
+}
+
+export type Isolation = "read committed" | "repeatable read" | "serializable";
+
+export interface TxOptions {
+  /** Further tries after the first; 0 turns retrying off. Default 6. */
+  readonly retries?: number;
+  /** Default `read committed`. */
+  readonly isolation?: Isolation;
+}
+
+export interface Db extends SqlRunner {
+  readonly kind: "db";
+  readonly pool: pg.Pool;
+  readonly prisma: PrismaClient;
+  /** `fn` may run several times and must have no effect outside the transaction. */
+  tx<T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>;
+  /** Waits for connections in use, then closes all. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export interface OpenDbOptions {
+  readonly url: string;
+  /** Upper bound of connections, shared by `sql`, `tx` and `prisma`. Default 10. */
+  readonly poolSize?: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string;
+  /** Told of connections that break while nobody uses them; they are replaced by themselves. */
+  readonly onIdleError?: (error: Error) => void;
+}
+
+/** The connection was lost while COMMIT was on its way: the transaction may have happened or not. */
+export class CommitUnknownError extends Error {
+  readonly code = "commit_unknown";
+  readonly retry = "after-probe";
+  constructor(cause: unknown) {
+    super("the connection was lost during COMMIT; whether the transaction happened is unknown", { cause });
+    this.name = "CommitUnknownError";
+  }
+}
+
+/** Opens the pool. Connects lazily: a database that is away shows at the first statement. */
+export function openDb(options: OpenDbOptions): Db {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolSize ?? 10,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TX_TIMEOUT_MS,
+    keepAlive: true,
+    types: TYPES,
+  });
+  const onIdleError = options.onIdleError ?? (() => {});
+  pool.on("error", onIdleError);
+  // While a client is checked out the pool does not listen to it: without a listener of its own a connection that breaks
+  // between two statements would end the process.
+  pool.on("connect", (client) => client.on("error", () => {}));
+
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg(pool, { statementNameGenerator: (query) => statementName(query.sql) }),
+  });
+  let closing: Promise<void> | undefined;
+  return {
+    kind: "db",
+    pool,
+    prisma,
+    sql: (name, text, params) => run(pool, name, text, params),
+    tx: (fn, txOptions) => transact(pool, fn, txOptions ?? {}),
+    close: () => {
+      closing ??= prisma.$disconnect().then(() => pool.end());
+      return closing;
+    },
+  };
+}
+
+async function run<R>(
+  on: pg.Pool | pg.PoolClient,
+  name: string | undefined,
+  text: string,
+  params: readonly unknown[] | undefined,
+): Promise<R[]> {
+  const query: pg.QueryConfig = { text };
+  if (name !== undefined) query.name = name;
+  if (params !== undefined) query.values = [...params];
+  const result = await on.query(query);
+  return result.rows as R[];
+}
+
+async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
+  const retries = options.retries ?? DEFAULT_TX_RETRIES;
+  for (let tried = 0; ; tried += 1) {
+    try {
+      return await attempt(pool, fn, options.isolation ?? "read committed");
+    } catch (error) {
+      if (tried >= retries || !isRetryable(error)) throw error;
+      const cap = Math.min(TX_BACKOFF_MAX_MS, TX_BACKOFF_BASE_MS * 2 ** tried);
+      await delay(randomInt(1, cap + 1));
+    }
+  }
+}
+
+async function attempt<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, isolation: Isolation): Promise<T> {
+  const client = await pool.connect();
+  let open = true;
+  const tx: Tx = {
+    kind: "tx",
+    sql: (name, text, params) =>
+      open
+        ? run(client, name, text, params)
+        : Promise.reject(new Error("this transaction has ended; its tx object must not be kept")),
+  };
+  let broken: Error | undefined;
+  try {
+    await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+    const value = await fn(tx);
+    open = false;
+    await commit(client);
+    return value;
+  } catch (error) {
+    open = false;
+    broken = await rollback(client, error);
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  let tag: string;
+  try {
+    tag = (await client.query("COMMIT")).command;
+  } catch (error) {
+    const failure = dbFailure(error);
+    if (failure?.kind === "connection" || failure?.kind === "shutdown") throw new CommitUnknownError(error);
+    throw error;
+  }
+  // A transaction in which a statement failed and whose error was swallowed answers COMMIT with ROLLBACK.
+  if (tag !== "COMMIT") throw new Error(`the transaction was rolled back by the database (${tag})`);
+}
+
+/** Returns an error when the connection can no longer be trusted and must leave the pool. */
+async function rollback(client: pg.PoolClient, because: unknown): Promise<Error | undefined> {
+  const failure = dbFailure(because);
+  if (
+    because instanceof CommitUnknownError ||
+    failure?.kind === "connection" ||
+    failure?.kind === "shutdown"
+  ) {
+    return new Error("connection lost");
+  }
+  try {
+    await client.query("ROLLBACK");
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** PostgreSQL cuts names at 63 bytes: a digest is short and the same text always has the same name. */
+function statementName(text: string): string {
+  return `p_${createHash("sha256").update(text).digest("base64url").slice(0, 22)}`;
+}
+
+const INT8_OID = 20;
+const INT8_ARRAY_OID = 1016;
+
+/** pg's own parsers, except that int8 and int8[] become bigint; only for the pools opened here. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") => {
+    if (format !== "binary" && oid === INT8_OID) return (text: string) => BigInt(text);
+    if (format !== "binary" && oid === INT8_ARRAY_OID) return parseInt8Array;
+    return pg.types.getTypeParser(oid, format as "text");
+  }) as pg.CustomTypesConfig["getTypeParser"],
+};
+
+function parseInt8Array(text: string): (bigint | null)[] {
+  const body = text.slice(1, -1);
+  if (body === "") return [];
+  return body.split(",").map((item) => (item === "NULL" ? null : BigInt(item)));
+}
+
+/**
+ * SQL for a timestamptz as text with microseconds in UTC, `2026-11-02T09:00:00.123456Z`: the form that is hashed and compared,
+ * the same under every session time zone.
+ */
+export function utcMicros(expression: string): string {
+  return `to_char((${expression}) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}

@@ -1,0 +1,309 @@
+/**
+ * Applies prisma/migrations without the engine download of the Prisma command line: the same engine, compiled to
+ * WebAssembly, comes from the registry as a package. It keeps the genuine `_prisma_migrations` table, so
+ * `prisma migrate deploy` from a machine that can fetch its engine agrees with it.
+ *
+ * Invariants
+ *  1. Two starters do not race: an advisory lock of the database is held while migrations are applied.
+ *  2. A migration that was edited after it was applied, or failed half-way, stops the start with its name.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { PrismaPg } from "@prisma/adapter-pg";
+import { bindMigrationAwareSqlAdapterFactory } from "@prisma/driver-adapter-utils";
+import type {
+  DiffTarget,
+  MigrationList,
+  SchemaEngine,
+  SchemaFilter,
+} from "@prisma/schema-engine-wasm/schema_engine_bg";
+import pg from "pg";
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+const SCHEMA_FILE = join(ROOT, "prisma", "schema.prisma");
+const MIGRATIONS_DIR = join(ROOT, "prisma", "migrations");
+
+/** Any fixed number: the key under which starters queue. Not the one Prisma's own command line uses (72707369), which it takes inside. */
+const ADVISORY_KEY = 4_177_380_521;
+/** A starter that waits longer than this for another one's migrations gives up and says so. */
+const LOCK_WAIT_MS = 120_000;
+
+const NO_FILTER: SchemaFilter = { externalTables: [], externalEnums: [] };
+
+/** The schema could not be brought up to date; the message says what to do. */
+export class MigrationError extends Error {
+  readonly code = "migration_failed";
+  readonly retry = "never";
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "MigrationError";
+  }
+}
+
+/** Applies what is missing; returns the names of the migrations that were applied now (none when up to date). */
+export async function applyMigrations(url: string): Promise<readonly string[]> {
+  return withAdvisoryLock(url, () =>
+    withEngine(url, async (engine, adapter) => {
+      const migrationsList = readMigrations();
+      const before = await engine.diagnoseMigrationHistory({
+        migrationsList,
+        optInToShadowDatabase: false,
+        filters: NO_FILTER,
+      });
+      if (before.failedMigrationNames.length > 0) {
+        throw new MigrationError(
+          `migration ${before.failedMigrationNames.join(", ")} failed half-way earlier; repair the database, then mark it with "prisma migrate resolve"`,
+        );
+      }
+      if (before.editedMigrationNames.length > 0) {
+        throw new MigrationError(
+          `migration ${before.editedMigrationNames.join(", ")} was changed after it had been applied to this database; restore the file and add a new migration instead`,
+        );
+      }
+      try {
+        const done = await engine.applyMigrations({ migrationsList, filters: NO_FILTER });
+        return done.appliedMigrationNames;
+      } catch (error) {
+        throw new MigrationError(
+          `migration failed: ${adapter.scriptFailure() ?? engineMessage(error)}`,
+          error,
+        );
+      }
+    }),
+  );
+}
+
+/**
+ * A script that PostgreSQL refused left nothing behind but its row in `_prisma_migrations`; marked as rolled back, the corrected
+ * migration can simply be applied at the next start.
+ */
+async function forgetFailure(engine: SchemaEngine, migrationsList: MigrationList): Promise<void> {
+  const after = await engine.diagnoseMigrationHistory({
+    migrationsList,
+    optInToShadowDatabase: false,
+    filters: NO_FILTER,
+  });
+  for (const migrationName of after.failedMigrationNames) {
+    await engine.markMigrationRolledBack({ migrationName });
+  }
+}
+
+/** What `diffAgainstSchema` found; both empty when schema.prisma, migrations and the live catalogue agree. */
+export interface SchemaDiff {
+  /** SQL that would turn the live database into schema.prisma, as far as Prisma can express it. */
+  readonly liveToSchema: string;
+  /** Names of migrations on disk that the live database lacks, and the reverse. */
+  readonly missingMigrations: readonly string[];
+  readonly unknownMigrations: readonly string[];
+}
+
+/** Compares the live database at `url` with schema.prisma and with the migrations on disk. Changes nothing. */
+export async function diffAgainstSchema(url: string): Promise<SchemaDiff> {
+  const content = readFileSync(SCHEMA_FILE, "utf8");
+  const diff = await withEngine(
+    url,
+    (engine) =>
+      engine.diff({
+        from: { tag: "url", url } satisfies DiffTarget,
+        to: { tag: "schemaDatamodel", files: [{ path: SCHEMA_FILE, content }] } satisfies DiffTarget,
+        script: true,
+        exitCode: null,
+        filters: { ...NO_FILTER, externalTables: ["public._prisma_migrations"] },
+      }),
+    [[SCHEMA_FILE, content]],
+  );
+  const onDisk = readMigrations().migrationDirectories.map((directory) => directory.path);
+  const applied = await appliedMigrations(url);
+  const sql = (diff.stdout ?? "").trim();
+  return {
+    liveToSchema: sql === "-- This is an empty migration." ? "" : sql,
+    missingMigrations: onDisk.filter((name) => !applied.includes(name)),
+    unknownMigrations: applied.filter((name) => !onDisk.includes(name)),
+  };
+}
+
+/** Whether every migration on disk is applied: what readiness and `start` ask before they touch a table. */
+export async function migrationsPending(url: string): Promise<readonly string[]> {
+  const applied = await appliedMigrations(url);
+  return readMigrations()
+    .migrationDirectories.map((directory) => directory.path)
+    .filter((name) => !applied.includes(name));
+}
+
+async function appliedMigrations(url: string): Promise<string[]> {
+  return withClient(url, async (client) => {
+    const exists = await client.query(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS present`);
+    if (exists.rows[0]?.present !== true) return [];
+    const rows = await client.query(
+      "SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL ORDER BY 1",
+    );
+    return rows.rows.map((row: { migration_name: string }) => row.migration_name);
+  });
+}
+
+function readMigrations(): MigrationList {
+  const lock = readOptional(join(MIGRATIONS_DIR, "migration_lock.toml"));
+  const names = readdirSync(MIGRATIONS_DIR, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  return {
+    baseDir: MIGRATIONS_DIR,
+    lockfile: { path: "migration_lock.toml", content: lock },
+    shadowDbInitScript: "",
+    migrationDirectories: names.map((name) => ({
+      path: name,
+      migrationFile: {
+        path: "migration.sql",
+        content: { tag: "ok", value: readFileSync(join(MIGRATIONS_DIR, name, "migration.sql"), "utf8") },
+      },
+    })),
+  };
+}
+
+function readOptional(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+async function withAdvisoryLock<T>(url: string, fn: () => Promise<T>): Promise<T> {
+  return withClient(url, async (client) => {
+    await client.query(`SET statement_timeout = ${LOCK_WAIT_MS}`);
+    try {
+      await client.query("SELECT pg_advisory_lock($1)", [ADVISORY_KEY]);
+    } catch (error) {
+      throw new MigrationError(
+        "another process has been applying migrations to this database for two minutes; wait for it or end it",
+        error,
+      );
+    }
+    return fn(); // the lock ends with the connection
+  });
+}
+
+async function withClient<T>(url: string, fn: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "countersign-migrate",
+    connectionTimeoutMillis: 10_000,
+  });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await fn(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function withEngine<T>(
+  url: string,
+  fn: (engine: SchemaEngine, adapter: WholeScriptAdapter) => Promise<T>,
+  datamodels?: [string, string][],
+): Promise<T> {
+  const engines = await loadEngine();
+  const adapter = wholeScriptAdapter(url);
+  const engine = await engines.SchemaEngine.new(
+    { datamodels },
+    () => {},
+    bindMigrationAwareSqlAdapterFactory(adapter.factory),
+  );
+  try {
+    return await fn(engine, adapter);
+  } finally {
+    engine.free();
+    await adapter.dispose();
+  }
+}
+
+interface WholeScriptAdapter {
+  readonly factory: SqlMigrationAwareDriverAdapterFactory;
+  /** What PostgreSQL said about the last script that failed, with its line. */
+  scriptFailure(): string | undefined;
+  dispose(): Promise<void>;
+}
+
+/**
+ * Prisma's adapter cuts a script at every semicolon, also inside function bodies and comments, and sends the pieces one by one.
+ * Sent whole, PostgreSQL parses it itself, and runs it as one transaction: a migration happens completely or not at all.
+ */
+function wholeScriptAdapter(url: string): WholeScriptAdapter {
+  const inner = new PrismaPg({ connectionString: url, application_name: "countersign-migrate" });
+  const opened: SqlDriverAdapter[] = [];
+  let failure: string | undefined;
+  return {
+    factory: {
+      provider: inner.provider,
+      adapterName: inner.adapterName,
+      connect: async () => {
+        const adapter = await inner.connect();
+        opened.push(adapter);
+        adapter.executeScript = async (script) => {
+          try {
+            await adapter.underlyingDriver().query(script);
+          } catch (error) {
+            failure = describe(error, script);
+            throw error;
+          }
+        };
+        return adapter;
+      },
+      connectToShadowDb: () => inner.connectToShadowDb(),
+    },
+    scriptFailure: () => failure,
+    dispose: async () => {
+      await Promise.all(opened.map((adapter) => adapter.dispose()));
+    },
+  };
+}
+
+function describe(error: unknown, script: string): string {
+  if (!(error instanceof pg.DatabaseError)) return String(error);
+  const position = Number(error.position);
+  const line = Number.isInteger(position) ? script.slice(0, position).split("\n").length : undefined;
+  const where = line === undefined ? "" : ` at line ${line} of the script`;
+  return `${error.message} (${error.code ?? "no code"})${where}`;
+}
+
+type EngineModule = typeof import("@prisma/schema-engine-wasm/schema_engine_bg");
+
+let loaded: Promise<EngineModule> | undefined;
+
+/** Instantiates the engine by hand: its entry point imports a .wasm file, which Node 20 cannot. */
+function loadEngine(): Promise<EngineModule> {
+  loaded ??= (async () => {
+    const engine = await import("@prisma/schema-engine-wasm/schema_engine_bg");
+    const here = createRequire(import.meta.url).resolve("@prisma/schema-engine-wasm/schema_engine_bg");
+    const bytes = readFileSync(join(dirname(here), "schema_engine_bg.wasm"));
+    const { instance } = await wasm().instantiate(bytes, { "./schema_engine_bg.js": engine });
+    // The engine reports a panic through this global before it traps.
+    Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: () => {} } });
+    engine.__wbg_set_wasm(instance.exports);
+    const start = instance.exports["__wbindgen_start"];
+    if (typeof start === "function") start();
+    return engine;
+  })();
+  return loaded;
+}
+
+/** Node's WebAssembly, as far as it is used here; its types come only with those of a browser. */
+interface Wasm {
+  instantiate(
+    bytes: Uint8Array,
+    imports: Record<string, unknown>,
+  ): Promise<{ instance: { exports: Record<string, unknown> } }>;
+}
+
+function wasm(): Wasm {
+  return (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly;
+}
+
+function engineMessage(error: unknown): string {
+  const text = error instanceof Error ? error.message : JSON.stringify(error);
+  return text.trim();
+}
