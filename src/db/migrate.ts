@@ -8,11 +8,8 @@
  *  2. A migration that was edited after it was applied, or failed half-way, stops the start with its name.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PrismaPg } from "@prisma/adapter-pg";
-import { bindMigrationAwareSqlAdapterFactory } from "@prisma/driver-adapter-utils";
 import type {
   DiffTarget,
   MigrationList,
@@ -20,6 +17,7 @@ import type {
   SchemaFilter,
 } from "@prisma/schema-engine-wasm/schema_engine_bg";
 import pg from "pg";
+import { withEngine } from "./schema-engine.js";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const SCHEMA_FILE = join(ROOT, "prisma", "schema.prisma");
@@ -66,6 +64,7 @@ export async function applyMigrations(url: string): Promise<readonly string[]> {
         const done = await engine.applyMigrations({ migrationsList, filters: NO_FILTER });
         return done.appliedMigrationNames;
       } catch (error) {
+        await forgetFailure(engine, migrationsList);
         throw new MigrationError(
           `migration failed: ${adapter.scriptFailure() ?? engineMessage(error)}`,
           error,
@@ -106,7 +105,11 @@ export async function diffAgainstSchema(url: string): Promise<SchemaDiff> {
     url,
     (engine) =>
       engine.diff({
-        from: { tag: "url", url } satisfies DiffTarget,
+        from: {
+          tag: "schemaDatasource",
+          files: [{ path: SCHEMA_FILE, content }],
+          configDir: ROOT,
+        } satisfies DiffTarget,
         to: { tag: "schemaDatamodel", files: [{ path: SCHEMA_FILE, content }] } satisfies DiffTarget,
         script: true,
         exitCode: null,
@@ -199,108 +202,6 @@ async function withClient<T>(url: string, fn: (client: pg.Client) => Promise<T>)
   } finally {
     await client.end();
   }
-}
-
-async function withEngine<T>(
-  url: string,
-  fn: (engine: SchemaEngine, adapter: WholeScriptAdapter) => Promise<T>,
-  datamodels?: [string, string][],
-): Promise<T> {
-  const engines = await loadEngine();
-  const adapter = wholeScriptAdapter(url);
-  const engine = await engines.SchemaEngine.new(
-    { datamodels },
-    () => {},
-    bindMigrationAwareSqlAdapterFactory(adapter.factory),
-  );
-  try {
-    return await fn(engine, adapter);
-  } finally {
-    engine.free();
-    await adapter.dispose();
-  }
-}
-
-interface WholeScriptAdapter {
-  readonly factory: SqlMigrationAwareDriverAdapterFactory;
-  /** What PostgreSQL said about the last script that failed, with its line. */
-  scriptFailure(): string | undefined;
-  dispose(): Promise<void>;
-}
-
-/**
- * Prisma's adapter cuts a script at every semicolon, also inside function bodies and comments, and sends the pieces one by one.
- * Sent whole, PostgreSQL parses it itself, and runs it as one transaction: a migration happens completely or not at all.
- */
-function wholeScriptAdapter(url: string): WholeScriptAdapter {
-  const inner = new PrismaPg({ connectionString: url, application_name: "countersign-migrate" });
-  const opened: SqlDriverAdapter[] = [];
-  let failure: string | undefined;
-  return {
-    factory: {
-      provider: inner.provider,
-      adapterName: inner.adapterName,
-      connect: async () => {
-        const adapter = await inner.connect();
-        opened.push(adapter);
-        adapter.executeScript = async (script) => {
-          try {
-            await adapter.underlyingDriver().query(script);
-          } catch (error) {
-            failure = describe(error, script);
-            throw error;
-          }
-        };
-        return adapter;
-      },
-      connectToShadowDb: () => inner.connectToShadowDb(),
-    },
-    scriptFailure: () => failure,
-    dispose: async () => {
-      await Promise.all(opened.map((adapter) => adapter.dispose()));
-    },
-  };
-}
-
-function describe(error: unknown, script: string): string {
-  if (!(error instanceof pg.DatabaseError)) return String(error);
-  const position = Number(error.position);
-  const line = Number.isInteger(position) ? script.slice(0, position).split("\n").length : undefined;
-  const where = line === undefined ? "" : ` at line ${line} of the script`;
-  return `${error.message} (${error.code ?? "no code"})${where}`;
-}
-
-type EngineModule = typeof import("@prisma/schema-engine-wasm/schema_engine_bg");
-
-let loaded: Promise<EngineModule> | undefined;
-
-/** Instantiates the engine by hand: its entry point imports a .wasm file, which Node 20 cannot. */
-function loadEngine(): Promise<EngineModule> {
-  loaded ??= (async () => {
-    const engine = await import("@prisma/schema-engine-wasm/schema_engine_bg");
-    const here = createRequire(import.meta.url).resolve("@prisma/schema-engine-wasm/schema_engine_bg");
-    const bytes = readFileSync(join(dirname(here), "schema_engine_bg.wasm"));
-    const { instance } = await wasm().instantiate(bytes, { "./schema_engine_bg.js": engine });
-    // The engine reports a panic through this global before it traps.
-    Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: () => {} } });
-    engine.__wbg_set_wasm(instance.exports);
-    const start = instance.exports["__wbindgen_start"];
-    if (typeof start === "function") start();
-    return engine;
-  })();
-  return loaded;
-}
-
-/** Node's WebAssembly, as far as it is used here; its types come only with those of a browser. */
-interface Wasm {
-  instantiate(
-    bytes: Uint8Array,
-    imports: Record<string, unknown>,
-  ): Promise<{ instance: { exports: Record<string, unknown> } }>;
-}
-
-function wasm(): Wasm {
-  return (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly;
 }
 
 function engineMessage(error: unknown): string {
