@@ -10,7 +10,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -156,6 +156,8 @@ function serverArguments(port: number, options: EmbeddedOptions): string[] {
       synchronous_commit: "off",
       full_page_writes: "off",
       autovacuum: "off",
+      // Tests provoke deadlocks on purpose; the default waits a second before it looks for one.
+      deadlock_timeout: "100ms",
     });
   }
   return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
@@ -245,6 +247,8 @@ function freePort(): Promise<number> {
 
 /** Removes a data directory that is not in use, with what stands beside it. For tests. */
 export function removeDataDir(dataDir: string): void {
+  const linked = lstatSync(dataDir, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  if (linked) rmSync(resolve(dirname(dataDir), readlinkSync(dataDir)), { recursive: true, force: true });
   for (const path of [dataDir, `${dataDir}.log`, `${dataDir}.password`]) {
     rmSync(path, { recursive: true, force: true });
   }

@@ -121,7 +121,7 @@ function loadEngine(): Promise<EngineModule> {
     const engine = await import("@prisma/schema-engine-wasm/schema_engine_bg");
     const here = createRequire(import.meta.url).resolve("@prisma/schema-engine-wasm/schema_engine_bg");
     const bytes = readFileSync(join(dirname(here), "schema_engine_bg.wasm"));
-    const { instance } = await wasm().instantiate(bytes, { "./schema_engine_bg.js": engine });
+    const { instance } = await wasm().instantiate(bytes, { "./schema_engine_bg.js": importsOf(engine) });
     // The engine leaves its last words here before it traps; without the registry the trap hides them.
     const panics: string[] = [];
     Object.assign(globalThis, {
@@ -133,6 +133,15 @@ function loadEngine(): Promise<EngineModule> {
     return engine;
   })();
   return loaded;
+}
+
+/** The engine's imports, except that its lock timeout (ten seconds, never cleared) does not hold the process open. */
+function importsOf(engine: EngineModule): Record<string, unknown> {
+  const imports: Record<string, unknown> = { ...engine };
+  for (const name of Object.keys(imports).filter((key) => key.startsWith("__wbg_setTimeout_"))) {
+    imports[name] = (fn: () => void, ms: number) => setTimeout(fn, ms).unref();
+  }
+  return imports;
 }
 
 /** Node's WebAssembly, as far as it is used here; its types come only with those of a browser. */

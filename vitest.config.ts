@@ -1,0 +1,35 @@
+import { cpus } from "node:os";
+import { defineConfig } from "vitest/config";
+
+// Two kinds of tests. `pure` needs no service and starts none: everything under test/domain and every `*.unit.test.ts`.
+// `services` gets one private PostgreSQL per run (or DATABASE_URL) and one database per file, see test/support.
+const pure = ["test/domain/**/*.test.ts", "test/**/*.unit.test.ts"];
+
+const common = {
+  pool: "forks",
+  environment: "node",
+  // Nothing here waits for time to pass; the limits only end what would hang, also on a slow and shared machine.
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  restoreMocks: true,
+  unstubEnvs: true,
+} as const;
+
+export default defineConfig({
+  test: {
+    maxWorkers: Math.max(2, Math.min(4, cpus().length)),
+    projects: [
+      { test: { ...common, name: "pure", include: pure } },
+      {
+        test: {
+          ...common,
+          name: "services",
+          include: ["test/**/*.test.ts"],
+          exclude: [...pure, "test/browser/**"],
+          globalSetup: ["test/support/global-setup.ts"],
+        },
+      },
+    ],
+    coverage: { provider: "v8", include: ["src/**/*.ts"], exclude: ["src/db/generated/**"] },
+  },
+});
