@@ -24,7 +24,10 @@ export type ThreadMessage =
   | { type: "ask"; question: string; candidates: readonly string[] }
   | { type: "escalated"; runId: RunId; summary: string }
   | { type: "run_ended"; runId: RunId }
-  | { type: "gate_unsatisfiable"; approvalId: ApprovalId; role: string }
+  /** Nobody could decide this approval; `sentence` says what to do. */
+  | { type: "gate_unsatisfiable"; approvalId: ApprovalId; role: string; sentence: string }
+  /** The approval died because the world moved on; the new card stands in the same thread when there is one. */
+  | { type: "approval_voided"; approvalId: ApprovalId; successorId: ApprovalId | null }
   /** A plain sentence made by code. */
   | { type: "sentence"; text: string };
 
@@ -37,10 +40,24 @@ export type OpsMessage =
   | { type: "chain_head"; seq: string; hash: string }
   | { type: "sentence"; text: string };
 
+/** One post in the approvals channel, in the thread of the approval's card there. */
+export type ApproversMessage =
+  | {
+      type: "approval_reminder";
+      /** 1 for the first. */
+      number: number;
+      role: string;
+      /** The role that is asked to look after it from now on; null: only the role itself is reminded. */
+      escalatedTo: string | null;
+    }
+  | { type: "gate_unsatisfiable"; role: string; sentence: string };
+
 export interface Notices<Tx> {
   touch(tx: Tx, subject: CardSubject): Promise<void>;
   /** At most once for each key. */
   thread(tx: Tx, post: { ticketId: TicketId; key: string; message: ThreadMessage }): Promise<void>;
   /** At most once for each key. */
   ops(tx: Tx, post: { key: string; message: OpsMessage }): Promise<void>;
+  /** At most once for each key. */
+  approvers(tx: Tx, post: { approvalId: ApprovalId; key: string; message: ApproversMessage }): Promise<void>;
 }
