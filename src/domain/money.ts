@@ -7,6 +7,7 @@
  * 2. Two amounts meet only in the same currency; everything else throws `MoneyError`.
  * 3. What arrives from outside is accepted as an integer or refused, never rounded and never multiplied.
  */
+import { CountersignError } from "./errors.js";
 
 /** An exact amount. `amountMinor` counts minor units (pence, cents, whole yen, fils); `currency` is upper-case ISO 4217. */
 export interface Money {
@@ -26,14 +27,12 @@ export type MoneyProblem =
   | "not_an_integer";
 
 /** Programming error or unreadable input around money; repeating the same call never helps. */
-export class MoneyError extends Error {
-  readonly code: MoneyProblem;
-  readonly retry = "never";
+export class MoneyError extends CountersignError {
+  declare readonly code: MoneyProblem;
 
   constructor(code: MoneyProblem, message: string) {
-    super(message);
+    super(code, message);
     this.name = "MoneyError";
-    this.code = code;
   }
 }
 
