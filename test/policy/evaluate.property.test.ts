@@ -38,7 +38,6 @@ const refundRules = fc
           windowHours: fc.constantFrom(24, 720),
           count: maybe(fc.integer({ min: 0, max: 3 })),
           amount: limit,
-          // biome-ignore lint/suspicious/noThenProperty: the file format's word
           then: fc.constantFrom("hold", "refuse"),
         }),
         { maxLength: 3 },

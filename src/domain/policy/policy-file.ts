@@ -60,7 +60,6 @@ const total = z
     windowHours: windowHours.optional(),
     count: count.optional(),
     amount: limit.optional(),
-    // biome-ignore lint/suspicious/noThenProperty: `then` is the file format's word (CONTRACT §8)
     then: z.enum(["hold", "refuse"]),
   })
   .superRefine((rule, ctx) => {
@@ -280,7 +279,6 @@ function toTotal(rule: z.output<typeof total>): TotalRule {
     windowHours: rule.windowHours ?? 24,
     ...(rule.count === undefined ? {} : { count: rule.count }),
     ...(rule.amount === undefined ? {} : { amount: rule.amount }),
-    // biome-ignore lint/suspicious/noThenProperty: `then` is the file format's word (CONTRACT §8)
     then: rule.then,
   };
 }
