@@ -154,6 +154,8 @@ CREATE TABLE tickets (
   binding text NOT NULL DEFAULT 'none',
   binding_candidates jsonb NOT NULL DEFAULT '[]',
   bound_by text,
+  -- where it came from (a message, a form's submission): the same origin is the same ticket
+  dedupe_key text NOT NULL CONSTRAINT tickets_once UNIQUE,
   version bigint NOT NULL DEFAULT 1,
   created_at timestamptz NOT NULL DEFAULT countersign_now(),
   updated_at timestamptz NOT NULL DEFAULT countersign_now(),
@@ -184,6 +186,9 @@ CREATE TABLE runs (
   input_tokens_used bigint NOT NULL DEFAULT 0,
   cost_used_micro_usd bigint NOT NULL DEFAULT 0,
   cost_max_micro_usd bigint,
+  -- what the model call under way may cost, and the day it is booked on; a crash turns it into spent
+  reserved_micro_usd bigint NOT NULL DEFAULT 0,
+  reserved_day date,
   active_ms bigint NOT NULL DEFAULT 0,
   active_since timestamptz,
   deadline_ms bigint NOT NULL,
@@ -194,6 +199,7 @@ CREATE TABLE runs (
   lease_holder text,
   created_at timestamptz NOT NULL DEFAULT countersign_now(),
   updated_at timestamptz NOT NULL DEFAULT countersign_now(),
+  CONSTRAINT runs_reservation_has_day CHECK (reserved_micro_usd = 0 OR reserved_day IS NOT NULL),
   CONSTRAINT runs_state_is_known CHECK (state IN ('queued','running','awaiting_binding','awaiting_approval','waiting',
     'resolved','escalated','budget_exhausted','failed','cancelled'))
 );

@@ -1,0 +1,143 @@
+/**
+ * What the agent needs of the rooms it drives, as functions that `app` composes. Shapes only: the meaning of each answer is
+ * the ledger's and the approvals' own.
+ */
+import type { Db, Tx } from "../db/connect.js";
+import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
+import type { Landing } from "../domain/identity.js";
+import type { Intent, Operation, OperationKind, RefundScope } from "../domain/operation.js";
+import type { Logger } from "./logger.js";
+import type { Planner, PlannerSettings } from "./planner.js";
+import type { RunsCtx } from "../runs/index.js";
+
+/** One write of a turn as code computed it from a valid tool call. */
+export interface Proposal {
+  callId: CallId;
+  intent: Intent;
+  landing: Landing;
+  itemRefs: readonly string[];
+  refundScope: RefundScope | null;
+  /** Free text of the planner, unverified. */
+  reason: string;
+  runId: RunId;
+  ticketId: TicketId;
+  filers: readonly string[];
+  bindingConfirmed: boolean;
+  /** A person asked for a further occurrence; the ledger numbers it under the payment's lock. */
+  further?: { askedBy: string; of: OperationId };
+}
+
+/** What became of one proposal. */
+export type PerCall =
+  /** Reserved and committed; may be dispatched. */
+  | { callId: CallId; outcome: "prepared"; operation: Operation }
+  | { callId: CallId; outcome: "held"; operation: Operation }
+  /** Allowed, but a sibling is held: no row yet. */
+  | { callId: CallId; outcome: "ready" }
+  /** The same intent exists and may have, or had, an effect: this run waits with it, or its stored result is told. */
+  | { callId: CallId; outcome: "same"; operation: Operation }
+  /** Denied before in this ticket. */
+  | { callId: CallId; outcome: "denied_before"; operation: Operation }
+  | { callId: CallId; outcome: "refused"; code: string; sentence: string }
+  | { callId: CallId; outcome: "insufficient"; leftMinor: bigint; currency: string }
+  | { callId: CallId; outcome: "conflict"; sentence: string }
+  /** Held before and ended without an effect (denied, expired, voided) while its turn waited. */
+  | { callId: CallId; outcome: "ended"; operation: Operation };
+
+export type TurnRelease =
+  | { state: "released"; calls: readonly PerCall[] }
+  /** Somebody still has to decide; `operationId` of a call may be a successor after drift. */
+  | { state: "still_held"; calls: readonly PerCall[] };
+
+/** The gate between a turn and its effects. */
+export interface TurnGate {
+  /** `ledger.prepareTurn` with the judge, and `approvals.request` for what is held. One transaction, the caller's. */
+  prepare(
+    tx: Tx,
+    turn: { runId: RunId; turnId: TurnId; ticketId: TicketId; proposals: readonly Proposal[] },
+  ): Promise<readonly PerCall[]>;
+  /** `approvals.releaseTurn`: idempotent, so that a crash after it is repeated. `proposals` are all writes of the turn. */
+  release(turn: {
+    runId: RunId;
+    turnId: TurnId;
+    ticketId: TicketId;
+    proposals: readonly Proposal[];
+  }): Promise<TurnRelease>;
+  /** `dispatch.drive`: claim, send, settle. Returns the operation as it then stands; never throws for an outcome. */
+  drive(operationId: OperationId): Promise<Operation>;
+  operation(db: Db | Tx, operationId: OperationId): Promise<Operation | null>;
+  /** Operations that may have, or had, an effect on this order, oldest first. */
+  liveOn(db: Db | Tx, target: { kind: OperationKind; orderRef: string }): Promise<readonly Operation[]>;
+  /** The run ends early: what was never sent goes to the oldest waiter or is voided; what was sent goes on. */
+  abandon(tx: Tx, run: { runId: RunId; actor: string }): Promise<void>;
+}
+
+export interface OrderFacts {
+  ref: string;
+  customerRef: string;
+  status: string;
+  currency: string;
+  placedAt: Date;
+  deliveredAt: Date | null;
+  cancelledAt: Date | null;
+  shippingMinor: bigint;
+  items: readonly { ref: string; sku: string; name: string; quantity: number; unitMinor: bigint }[];
+  payment: {
+    paymentIntent: string;
+    captured: bigint;
+    reserved: bigint;
+    refunded: bigint;
+    refundedElsewhere: bigint;
+  } | null;
+  shipments: readonly { carrier: string; tracking: string; status: string; updatedAt: Date }[];
+}
+
+export interface SubscriptionFacts {
+  ref: string;
+  customerRef: string;
+  plan: string;
+  status: string;
+  providerRef: string;
+  currentPeriodEnd: Date | null;
+  cancelAtPeriodEnd: boolean;
+}
+
+export interface CustomerFacts {
+  id: string;
+  ref: string;
+  name: string;
+  email: string;
+}
+
+/** The shop, read only. */
+export interface ShopReads {
+  order(db: Db | Tx, ref: string): Promise<OrderFacts | null>;
+  subscription(db: Db | Tx, ref: string): Promise<SubscriptionFacts | null>;
+  customer(db: Db | Tx, customerId: string): Promise<CustomerFacts | null>;
+  /** Part of a name, an e-mail or a reference; best first. */
+  searchCustomers(db: Db | Tx, query: string, limit: number): Promise<readonly CustomerFacts[]>;
+  ordersOf(
+    db: Db | Tx,
+    customerId: string,
+    limit: number,
+  ): Promise<readonly { ref: string; status: string; placedAt: Date }[]>;
+  subscriptionsOf(db: Db | Tx, customerId: string): Promise<readonly SubscriptionFacts[]>;
+  searchHelp(
+    db: Db | Tx,
+    question: string,
+    limit: number,
+  ): Promise<readonly { slug: string; title: string; body: string }[]>;
+}
+
+export interface AgentCtx extends RunsCtx {
+  planner: Planner;
+  settings: PlannerSettings;
+  gate: TurnGate;
+  shop: ShopReads;
+  log: Logger;
+  /** Names this process in leases. */
+  worker: string;
+  leaseMs: number;
+  /** The limits of the active policy as plain sentences, shown to the model as help. Nothing depends on them. */
+  policyHelp(): Promise<string>;
+}
