@@ -3,12 +3,12 @@
  * the ledger's and the approvals' own.
  */
 import type { Db, Tx } from "../db/connect.js";
-import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Landing } from "../domain/identity.js";
+import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Intent, Operation, OperationKind, RefundScope } from "../domain/operation.js";
-import type { Logger } from "./logger.js";
-import type { Planner, PlannerSettings } from "./planner.js";
+import type { Logger } from "../domain/ports/logger.js";
 import type { RunsCtx } from "../runs/index.js";
+import type { Planner, PlannerSettings } from "./planner.js";
 
 /** One write of a turn as code computed it from a valid tool call. */
 export interface Proposal {

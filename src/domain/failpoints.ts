@@ -96,7 +96,10 @@ export function parseFailpoints(text: string): FailpointSpecs {
     const match = SPEC.exec(part);
     const name = match?.[1];
     if (match === null || name === undefined) {
-      return { ok: false, problem: `"${part}" is not name=kill, name=throw or name=wait:MS, with @N for a pass` };
+      return {
+        ok: false,
+        problem: `"${part}" is not name=kill, name=throw or name=wait:MS, with @N for a pass`,
+      };
     }
     if (!isFailpointName(name)) return { ok: false, problem: `there is no failpoint "${name}"` };
     const action = match[2]?.startsWith("wait") === true ? "wait" : match[2] === "kill" ? "kill" : "throw";

@@ -5,3 +5,4 @@
  * touches the ledger writes here at its end.
  */
 export type * from "./types.js";
+export type * from "./api.js";
