@@ -2,6 +2,7 @@
  * What the agent needs of the rooms it drives, as functions that `app` composes. Shapes only: the meaning of each answer is
  * the ledger's and the approvals' own.
  */
+import type { ReleaseOutcome, TurnCall } from "../approvals/index.js";
 import type { Db, Tx } from "../db/connect.js";
 import type { Landing } from "../domain/identity.js";
 import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
@@ -44,10 +45,7 @@ export type PerCall =
   /** Held before and ended without an effect (denied, expired, voided) while its turn waited. */
   | { callId: CallId; outcome: "ended"; operation: Operation };
 
-export type TurnRelease =
-  | { state: "released"; calls: readonly PerCall[] }
-  /** Somebody still has to decide; `operationId` of a call may be a successor after drift. */
-  | { state: "still_held"; calls: readonly PerCall[] };
+export type TurnRelease = ReleaseOutcome<PerCall>;
 
 /** The gate between a turn and its effects. */
 export interface TurnGate {
@@ -56,12 +54,12 @@ export interface TurnGate {
     tx: Tx,
     turn: { runId: RunId; turnId: TurnId; ticketId: TicketId; proposals: readonly Proposal[] },
   ): Promise<readonly PerCall[]>;
-  /** `approvals.releaseTurn`: idempotent, so that a crash after it is repeated. `proposals` are all writes of the turn. */
+  /** `approvals.releaseTurn`: idempotent, so that it may be repeated after a crash. `calls` are all writes of the turn in its order. */
   release(turn: {
     runId: RunId;
     turnId: TurnId;
     ticketId: TicketId;
-    proposals: readonly Proposal[];
+    calls: readonly TurnCall<Proposal>[];
   }): Promise<TurnRelease>;
   /** `dispatch.drive`: claim, send, settle. Returns the operation as it then stands; never throws for an outcome. */
   drive(operationId: OperationId): Promise<Operation>;
