@@ -33,7 +33,12 @@ export type BindingAnswer =
   | { outcome: "bound"; ticket: Ticket; restartedRun: RunId | null }
   | { outcome: "unchanged"; ticket: Ticket }
   | { outcome: "refused"; code: BindingRefusal; sentence: string };
-export type BindingRefusal = "no_ticket" | "not_filer" | "nothing_to_confirm" | "no_such_customer" | "run_has_acted";
+export type BindingRefusal =
+  | "no_ticket"
+  | "not_filer"
+  | "nothing_to_confirm"
+  | "no_such_customer"
+  | "run_has_acted";
 
 /** A reply in a ticket's thread. Information for the run, never an approval. */
 export interface ThreadReply {
@@ -50,7 +55,12 @@ export type ReplyAnswer =
   /** The thread had asked what is wanted; this was the answer. */
   | { outcome: "started"; run: Run; ticketId: TicketId }
   /** The thread had asked whom it is about; these were found. */
-  | { outcome: "candidates"; ticketId: TicketId; candidates: readonly BindingCandidate[]; runId: RunId | null }
+  | {
+      outcome: "candidates";
+      ticketId: TicketId;
+      candidates: readonly BindingCandidate[];
+      runId: RunId | null;
+    }
   | { outcome: "ignored"; why: "no_ticket" | "not_filer" | "blank" | "no_active_run" | "seen_before" };
 
 export type StartAnswer =

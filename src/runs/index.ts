@@ -4,5 +4,6 @@
  * Lock order: this room's rows come last (approval, operation, order, payment, totals, then run), so a transaction that also
  * touches the ledger writes here at its end.
  */
-export type * from "./types.js";
+
 export type * from "./api.js";
+export type * from "./types.js";
