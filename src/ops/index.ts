@@ -1,0 +1,2 @@
+/** Use cases behind on-call's commands and cards. */
+export type * from "./types.js";

@@ -1,0 +1,374 @@
+/**
+ * What on-call sees and may do, as data. Texts are made by whoever shows it; a `sentence` here is ready to show.
+ *
+ * 1. Every use case authorises its caller itself, by a reading of the directory at most 5 s old, failing closed.
+ * 2. Looking changes nothing. What changes the world is said in the ops channel, in the transaction of the change.
+ */
+import type { Approval, ApprovalState } from "../domain/approval.js";
+import type { EffectContract } from "../domain/contract.js";
+import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { Json } from "../domain/json.js";
+import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
+import type { RunState } from "../domain/run.js";
+
+/** A word list read from `/ops …`. `kind` all: every kind of effect. */
+export type OpsCommand =
+  | { readonly verb: "help" }
+  | { readonly verb: "list"; readonly status: OperationStatus | null }
+  | { readonly verb: "show"; readonly ref: string }
+  | { readonly verb: "events"; readonly ref: string }
+  | { readonly verb: ResolveVerb; readonly ref: string }
+  | { readonly verb: "runs" }
+  | { readonly verb: "approvals" }
+  | { readonly verb: "freeze"; readonly kind: FreezeKind; readonly reason: string | null }
+  | { readonly verb: "thaw"; readonly kind: FreezeKind }
+  | { readonly verb: "health" };
+
+export type ResolveVerb = "confirm" | "reject" | "retry";
+export type FreezeKind = OperationKind | "all";
+
+export type ParsedCommand =
+  | { readonly ok: true; readonly command: OpsCommand }
+  /** `suggestion` is a whole command to type instead ("/ops show op_…"), when there is a good guess. */
+  | { readonly ok: false; readonly sentence: string; readonly suggestion: string | null };
+
+/** Not on-call, or it cannot be known: nothing is shown and nothing changed. */
+export interface Refused {
+  readonly outcome: "refused";
+  readonly reason: string;
+  readonly sentence: string;
+}
+
+/** An id or the beginning of one that names nothing, or several. `suggestions` are full ids, newest first. */
+export interface Unresolved {
+  readonly outcome: "unresolved";
+  readonly sentence: string;
+  readonly suggestions: readonly string[];
+}
+
+export interface ListView {
+  readonly outcome: "list";
+  /** Operations that are not at an end, by state; ended ones are history and are not counted. */
+  readonly counts: Readonly<Partial<Record<OperationStatus, number>>>;
+  readonly status: OperationStatus | null;
+  readonly operations: readonly Operation[];
+  /** Opaque; hand it back for the next page. null: no more. */
+  readonly next: string | null;
+}
+
+/** One try as on-call needs it: when, what came back, what that proves. */
+export interface AttemptView {
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+  readonly verdict: string;
+  readonly code: string | null;
+  readonly httpStatus: number | null;
+  readonly providerRef: string | null;
+  readonly requestId: string | null;
+  /** This attempt may still commit, or may have. */
+  readonly mayHaveCommitted: boolean;
+}
+
+export interface EvidenceView {
+  readonly at: Date;
+  readonly source: string;
+  readonly providerRef: string | null;
+  readonly says: string;
+  readonly payload: Json;
+}
+
+/** What one of the three verbs would do now. */
+export interface VerbView {
+  readonly verb: ResolveVerb;
+  readonly possible: boolean;
+  /** 2: a second person must agree. */
+  readonly people: 1 | 2;
+  /** Why, in one sentence. */
+  readonly sentence: string;
+}
+
+export interface OperationView {
+  readonly outcome: "operation";
+  readonly operation: Operation;
+  readonly customerName: string;
+  /** The request as it was stored with the first attempt, without secrets; null: nothing was sent. */
+  readonly request: Json;
+  readonly attempts: readonly AttemptView[];
+  readonly evidence: readonly EvidenceView[];
+  readonly approval: Approval | null;
+  readonly waiters: readonly { readonly runId: RunId; readonly ticketId: TicketId }[];
+  readonly contract: EffectContract;
+  /** What recovery the contract allows now and why, one sentence each; the last says what happens next by itself. */
+  readonly recovery: readonly string[];
+  /** When a machine looks at it again; null: only a person or new evidence moves it. */
+  readonly nextLookAt: Date | null;
+  /** What a person may do now, and what that would take. Empty when it has ended. */
+  readonly safe: readonly VerbView[];
+  /** The proposal that waits for a second person. */
+  readonly openResolution: ResolutionView | null;
+}
+
+export interface EventView {
+  readonly seq: number;
+  readonly at: Date;
+  readonly type: string;
+  readonly from: OperationStatus | null;
+  readonly to: OperationStatus | null;
+  readonly actor: string;
+  readonly attempt: number | null;
+  readonly evidence: Json;
+}
+
+export interface EventsView {
+  readonly outcome: "events";
+  readonly operation: Operation;
+  readonly events: readonly EventView[];
+}
+
+export interface RunRow {
+  readonly id: RunId;
+  readonly ticketId: TicketId;
+  readonly state: RunState;
+  readonly steps: number;
+  readonly endCode: string | null;
+  readonly createdAt: Date;
+  readonly dueAt: Date | null;
+}
+
+export interface RunsView {
+  readonly outcome: "runs";
+  readonly runs: readonly RunRow[];
+  readonly next: string | null;
+}
+
+export interface ApprovalRow {
+  readonly id: ApprovalId;
+  readonly operationId: OperationId;
+  readonly state: ApprovalState;
+  readonly role: string;
+  readonly approversNeeded: number;
+  readonly missing: number;
+  readonly amountMinor: bigint;
+  readonly currency: string;
+  readonly kind: OperationKind;
+  readonly orderRef: string | null;
+  readonly subscriptionRef: string | null;
+  readonly expiresAt: Date;
+  readonly createdAt: Date;
+  /** Nobody could decide it, and what to do about that. */
+  readonly gateSentence: string | null;
+}
+
+export interface ApprovalsView {
+  readonly outcome: "approvals";
+  readonly approvals: readonly ApprovalRow[];
+  readonly next: string | null;
+}
+
+export interface FreezeState {
+  readonly kind: FreezeKind;
+  readonly frozen: boolean;
+  readonly by: string | null;
+  readonly reason: string | null;
+  readonly at: Date | null;
+  /** Somebody asked for a thaw that waits for another person. */
+  readonly thawAskedBy: string | null;
+}
+
+/** One part that the product needs, and whether it answers. */
+export interface HealthPart {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly sentence: string;
+}
+
+export interface HealthView {
+  readonly outcome: "health";
+  readonly parts: readonly HealthPart[];
+  readonly counts: Readonly<Partial<Record<OperationStatus, number>>>;
+  readonly oldestUnknownAt: Date | null;
+  readonly pendingApprovals: number;
+  readonly oldestPendingAt: Date | null;
+  readonly openIncidents: number;
+  readonly frozen: readonly FreezeState[];
+  /** Rows that are due and wait for a worker, and how long the oldest has waited. */
+  readonly backlog: readonly {
+    readonly what: string;
+    readonly due: number;
+    readonly oldestDueAt: Date | null;
+  }[];
+}
+
+/** What the provider said when it was asked just before a resolution. */
+export interface ProbeView {
+  readonly says: string;
+  readonly providerRef: string | null;
+  readonly sentence: string;
+}
+
+export interface ResolutionView {
+  readonly id: string;
+  readonly operationId: OperationId;
+  readonly verb: ResolveVerb;
+  readonly state: "proposed" | "applied" | "disagreed" | "refused" | "superseded" | "expired";
+  readonly by: string;
+  readonly reason: string;
+  readonly evidenceRef: string;
+  readonly probe: ProbeView | null;
+  readonly secondBy: string | null;
+  readonly secondVerdict: "agree" | "disagree" | null;
+  readonly secondNote: string | null;
+  readonly createdAt: Date;
+}
+
+/** A submitted form behind Confirm committed, Reject or Authorise retry. */
+export interface ResolveRequest {
+  /** Full id or the beginning of one. */
+  readonly ref: string;
+  readonly verb: ResolveVerb;
+  readonly userId: string;
+  readonly reason: string;
+  readonly evidenceRef: string;
+}
+
+export type ResolveOutcome =
+  | Refused
+  | Unresolved
+  /** Something is missing in the form. */
+  | { readonly outcome: "invalid"; readonly field: "reason" | "evidence"; readonly sentence: string }
+  /** Done; `operation` is how it stands now. */
+  | {
+      readonly outcome: "resolved";
+      readonly resolution: ResolutionView;
+      readonly operation: Operation;
+      readonly probe: ProbeView | null;
+    }
+  /** Waits for a second person; a card asks for one. */
+  | {
+      readonly outcome: "needs_second";
+      readonly resolution: ResolutionView;
+      readonly probe: ProbeView | null;
+      readonly sentence: string;
+    }
+  /** The provider answered the question itself: the operation was settled by that evidence and not by this verb. */
+  | {
+      readonly outcome: "settled_by_evidence";
+      readonly operation: Operation;
+      readonly probe: ProbeView;
+      readonly sentence: string;
+    }
+  /** Not now: an attempt may still commit, the state does not allow it, or nobody can know. Nothing was changed. */
+  | {
+      readonly outcome: "not_safe";
+      readonly operation: Operation;
+      readonly probe: ProbeView | null;
+      readonly sentence: string;
+    }
+  /** Somebody else was faster, or it moved meanwhile. */
+  | {
+      readonly outcome: "overtaken";
+      readonly operation: Operation;
+      readonly by: string | null;
+      readonly at: Date | null;
+      readonly sentence: string;
+    };
+
+/** The second person's click on Agree or Disagree. */
+export interface SecondRequest {
+  readonly resolutionId: string;
+  readonly userId: string;
+  readonly verdict: "agree" | "disagree";
+  readonly note?: string | null;
+}
+
+export type SecondOutcome =
+  | ResolveOutcome
+  | { readonly outcome: "disagreed"; readonly resolution: ResolutionView };
+
+export interface ReopenRequest {
+  readonly ref: string;
+  readonly userId: string;
+  readonly reason: string;
+  readonly evidenceRef: string;
+}
+
+export type ReopenOutcome =
+  | Refused
+  | Unresolved
+  | { readonly outcome: "invalid"; readonly field: "reason" | "evidence"; readonly sentence: string }
+  | { readonly outcome: "reopened"; readonly operation: Operation }
+  | { readonly outcome: "not_safe"; readonly operation: Operation; readonly sentence: string };
+
+export type FreezeOutcome =
+  | Refused
+  | { readonly outcome: "invalid"; readonly sentence: string }
+  | {
+      readonly outcome: "frozen";
+      readonly state: FreezeState;
+      /** Already frozen before this. */
+      readonly already: boolean;
+      /** Sent before the freeze and not settled: they may still take effect. Oldest first, at most 20. */
+      readonly inFlight: readonly Operation[];
+    };
+
+export type ThawOutcome =
+  | Refused
+  | { readonly outcome: "not_frozen"; readonly state: FreezeState }
+  /** `reason` of the freeze in `state`. */
+  | { readonly outcome: "thawed"; readonly state: FreezeState }
+  /** The person who froze may not thaw alone; a card asks for another. */
+  | { readonly outcome: "needs_second"; readonly state: FreezeState; readonly sentence: string }
+  | { readonly outcome: "kept_frozen"; readonly state: FreezeState };
+
+/** Everything behind `/ops`, the quarantine cards and their second-person cards. */
+export interface OpsUseCases {
+  /** Reads the words behind `/ops`; tolerant of curly quotes, non-breaking spaces, long dashes and Slack's escapes. */
+  parse(text: string): ParsedCommand;
+  list(request: {
+    userId: string;
+    status: OperationStatus | null;
+    cursor?: string | null;
+    limit?: number;
+  }): Promise<ListView | Refused>;
+  show(request: { userId: string; ref: string }): Promise<OperationView | Refused | Unresolved>;
+  events(request: { userId: string; ref: string }): Promise<EventsView | Refused | Unresolved>;
+  runs(request: { userId: string; cursor?: string | null; limit?: number }): Promise<RunsView | Refused>;
+  approvals(request: {
+    userId: string;
+    cursor?: string | null;
+    limit?: number;
+  }): Promise<ApprovalsView | Refused>;
+  health(request: { userId: string }): Promise<HealthView | Refused>;
+  /** May this person open the form of a verb on this operation, and what would it take? Changes nothing, asks nobody outside but the directory. */
+  openResolution(request: {
+    userId: string;
+    ref: string;
+    verb: ResolveVerb;
+  }): Promise<{ outcome: "form"; operation: Operation; verb: VerbView } | Refused | Unresolved>;
+  resolve(request: ResolveRequest): Promise<ResolveOutcome>;
+  second(request: SecondRequest): Promise<SecondOutcome>;
+  /** Opens a wrong click again, with a record of its own. */
+  reopen(request: ReopenRequest): Promise<ReopenOutcome>;
+  freeze(request: { userId: string; kind: FreezeKind; reason: string }): Promise<FreezeOutcome>;
+  thaw(request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome>;
+  /** The other person's answer to a thaw that waits. */
+  secondThaw(request: {
+    userId: string;
+    kind: FreezeKind;
+    verdict: "agree" | "disagree";
+  }): Promise<ThawOutcome>;
+  /** For App Home of on-call: what is unknown, quarantined, frozen. */
+  home(request: { userId: string }): Promise<
+    | {
+        readonly outcome: "home";
+        readonly unknown: readonly Operation[];
+        readonly quarantined: readonly Operation[];
+        readonly frozen: readonly FreezeState[];
+      }
+    | Refused
+  >;
+  /** For cards: a proposal and a switch as their rows say. */
+  resolution(id: string): Promise<ResolutionView | null>;
+  freezeState(kind: FreezeKind): Promise<FreezeState>;
+}
