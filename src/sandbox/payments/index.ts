@@ -1,0 +1,202 @@
+/**
+ * The payments sandbox: a stand-in provider on Stripe's wire with a database of its own.
+ *
+ * The unchanged `stripe` package is its client. It keeps Stripe's rules of idempotency, refunds and
+ * webhooks, can be told to fail in every way that DESIGN §10 names, and counts what it really committed.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createSandboxClock } from "./clock.js";
+import { createControl, type PaymentsControl } from "./control.js";
+import { handleControl } from "./control-http.js";
+import type { AutoProvision } from "./engine.js";
+import { createFaultRegistry } from "./faults.js";
+import { createCounter, deterministicId } from "./ids.js";
+import { createPipeline, type PipelineContext } from "./pipeline.js";
+import { startServer } from "./server.js";
+import * as store from "./store.js";
+import { createWebhooks, type WebhookTarget } from "./webhooks.js";
+
+export type {
+  CommittedEffect,
+  Counts,
+  PaymentsControl,
+  RequestFilter,
+  SeedPayment,
+  SeedSubscription,
+} from "./control.js";
+export type { AutoProvision } from "./engine.js";
+export type { Fault, FaultKind, FaultMatch, FaultSpec, FaultStatus } from "./faults.js";
+export type { ChargeRecord, RefundStatus, RequestRecord, SubscriptionRecord } from "./records.js";
+export type { DeliveryRecord, Forgery, WebhookMode, WebhookTarget } from "./webhooks.js";
+export { signatureHeader } from "./webhooks.js";
+export { WireError } from "./wire-error.js";
+
+export interface PaymentsSandboxOptions {
+  /** A PostgreSQL database for the sandbox alone; its tables are made in the schema `payments_sandbox`. */
+  databaseUrl: string;
+  /** 0 takes a free one. */
+  port: number;
+  host?: string;
+  /** The only API key it accepts. */
+  secretKey: string;
+  webhook?: WebhookTarget;
+  /** Life of an idempotency key, milliseconds; a day, as Stripe's. */
+  keyTtlMs?: number;
+  /** Milliseconds since the epoch; the machine's clock when left out. */
+  clock?: () => number;
+  /** Ids follow from it. */
+  seed?: string;
+  /** Knows payment intents that were not seeded; without it they are `resource_missing`. */
+  autoProvision?: AutoProvision;
+  /** First wait before an unanswered webhook is sent again, milliseconds; doubles each time. */
+  webhookRetryBaseMs?: number;
+  /** Told about errors that no request is to blame for. */
+  onError?: (error: unknown) => void;
+}
+
+export interface PaymentsSandbox {
+  url: string;
+  port: number;
+  control: PaymentsControl;
+  /** Commits what was accepted for later, then closes every connection. */
+  stop(): Promise<void>;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** @throws when the database cannot be reached or the port is taken (EADDRINUSE) */
+export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Promise<PaymentsSandbox> {
+  const host = options.host ?? "127.0.0.1";
+  const seed = options.seed ?? "countersign";
+  const clock = createSandboxClock(options.clock);
+  const onError = options.onError ?? (() => {});
+  const db = await store.openDatabase(options.databaseUrl);
+  try {
+    const last = await store.lastOrdinals(db);
+    const requestCounter = createCounter(last.requests);
+    const faults = createFaultRegistry();
+    const background = createBackground(onError);
+    let signWithOffset = true;
+    const webhooks = createWebhooks(
+      {
+        db,
+        clock,
+        seed,
+        signWithOffset: () => signWithOffset,
+        onError,
+        ...(options.webhookRetryBaseMs === undefined ? {} : { retryBaseMs: options.webhookRetryBaseMs }),
+      },
+      options.webhook ?? null,
+    );
+    const engine: PipelineContext = {
+      db,
+      clock,
+      seed,
+      faults,
+      counters: { refunds: createCounter(last.refunds), events: createCounter(last.events) },
+      autoProvision: options.autoProvision ?? null,
+      keyTtlMs: options.keyTtlMs ?? DAY_MS,
+      onEvents: () => webhooks.wake(),
+      later: (delayMs, work) => background.later(delayMs, work),
+      pause: (delayMs) => background.pause(delayMs),
+    };
+    const control = createControl({
+      engine,
+      faults,
+      webhooks,
+      clock,
+      seed,
+      setSignWithOffset: (value) => {
+        signWithOffset = value;
+      },
+      settle: () => background.settle(),
+    });
+    const pipeline = createPipeline(engine);
+    const server = await startServer(
+      {
+        secretKey: options.secretKey,
+        // Tracked, so that a stop lets what has begun commit.
+        pipeline: { handle: (incoming) => background.track(pipeline.handle(incoming)) },
+        control: (method, path, query, body) => handleControl(control, method, path, query, body),
+        nextRequestId: () => {
+          const ordinal = requestCounter.next();
+          return { ordinal, id: deterministicId(seed, "req", ordinal) };
+        },
+        note: (request, identity) =>
+          store.insertRequest(db, {
+            ordinal: identity.ordinal,
+            id: identity.id,
+            method: request.method,
+            path: request.path,
+            params: request.form,
+            idempotencyKey: request.idempotencyKey,
+            paymentIntent: request.paymentIntent,
+            atMs: clock.nowMs(),
+          }),
+        onError,
+      },
+      { host, port: options.port },
+    );
+    webhooks.wake();
+    return {
+      url: `http://${host}:${server.port}`,
+      port: server.port,
+      control,
+      stop: async () => {
+        await background.stop();
+        await server.close();
+        await background.settle();
+        await webhooks.stop();
+        await db.end();
+      },
+    };
+  } catch (error) {
+    await db.end();
+    throw error;
+  }
+}
+
+/** Work that outlives its request. Nothing accepted is forgotten: a stop runs at once what was to come later. */
+function createBackground(onError: (error: unknown) => void): {
+  later(delayMs: number, work: () => Promise<void>): void;
+  pause(delayMs: number): Promise<void>;
+  track<T>(work: Promise<T>): Promise<T>;
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+} {
+  const stopping = new AbortController();
+  const open = new Set<Promise<void>>();
+
+  async function pause(delayMs: number): Promise<void> {
+    await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
+  }
+
+  async function settle(): Promise<void> {
+    while (open.size > 0) await Promise.all(open);
+  }
+
+  function hold(work: Promise<unknown>): void {
+    const done: Promise<void> = work
+      .then(() => {})
+      .catch(onError)
+      .finally(() => open.delete(done));
+    open.add(done);
+  }
+
+  return {
+    pause,
+    settle,
+    track(work) {
+      // The request itself reports its error; here it only counts as over.
+      hold(work.catch(() => {}));
+      return work;
+    },
+    later(delayMs, work) {
+      hold(pause(delayMs).then(work));
+    },
+    async stop() {
+      stopping.abort();
+      await settle();
+    },
+  };
+}
