@@ -153,7 +153,7 @@ export interface PaymentsControl {
 
   /** Waits until nothing that was accepted is still to be committed. */
   settle(): Promise<void>;
-  /** Empties the database and disarms every fault. */
+  /** Empties the database, disarms every fault, and begins the ids anew. */
   reset(): Promise<void>;
 }
 
@@ -165,6 +165,7 @@ export interface ControlContext {
   seed: string;
   setSignWithOffset(value: boolean): void;
   settle(): Promise<void>;
+  resetCounters(): void;
 }
 
 const PERIOD_MS = 30 * 24 * 3600 * 1000;
@@ -302,6 +303,7 @@ export function createControl(ctx: ControlContext): PaymentsControl {
       ctx.faults.disarmAll();
       await ctx.settle();
       await store.truncateAll(db);
+      ctx.resetCounters();
     },
   };
 }

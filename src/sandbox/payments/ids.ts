@@ -22,6 +22,8 @@ export function deterministicId(seed: string, kind: IdKind, ordinal: number | st
 
 export interface Counter {
   next(): number;
+  /** Begins anew, when the rows that used the numbers are gone. */
+  reset(): void;
 }
 
 /** Counts upwards from `last`, which is already in use. */
@@ -31,6 +33,9 @@ export function createCounter(last: number): Counter {
     next: () => {
       current += 1;
       return current;
+    },
+    reset: () => {
+      current = 0;
     },
   };
 }

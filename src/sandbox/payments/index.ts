@@ -110,6 +110,11 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
         signWithOffset = value;
       },
       settle: () => background.settle(),
+      resetCounters: () => {
+        requestCounter.reset();
+        engine.counters.refunds.reset();
+        engine.counters.events.reset();
+      },
     });
     const pipeline = createPipeline(engine);
     const server = await startServer(
