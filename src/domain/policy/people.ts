@@ -2,36 +2,11 @@
  * Who may file, decide, resolve, freeze and thaw. Pure: the caller reads people and their groups from Slack at the moment
  * of the click and hands them in; what could not be read is refused with a sentence.
  */
+import type { Person, PersonReading } from "../ports/directory.js";
 import type { ApprovalNeed } from "./answer.js";
 import { limitFor } from "./ladder.js";
 import { FILER_ROLE, type Limit, ONCALL_ROLE, type Policy } from "./policy.js";
 import { amountText } from "./text.js";
-
-/** What Slack says about a user right now. Only `member` (active, full, of our workspace, a person) may act. */
-export const STANDINGS = [
-  "member",
-  "guest",
-  "bot",
-  "deactivated",
-  "invited",
-  "stranger",
-  "other_workspace",
-  "unreadable",
-] as const;
-export type Standing = (typeof STANDINGS)[number];
-
-/** Whether somebody is in a role; `unknown` when a user group could not be read. */
-export type Membership = "yes" | "no" | "unknown";
-
-export interface Person {
-  /** One name for one person, whatever their ids. */
-  readonly key: string;
-  /** All Slack user ids of this person. */
-  readonly ids: readonly string[];
-  readonly standing: Standing;
-  /** By role name, as `rolesOf` answers. */
-  readonly roles: Readonly<Record<string, Membership>>;
-}
 
 export type May =
   | { readonly may: true }
@@ -47,6 +22,15 @@ export type Refusal =
   | "already_voted"
   | "same_person";
 
+export interface RoleMembership {
+  /** Roles that the person has. */
+  readonly roles: readonly string[];
+  /** Roles whose user groups could not be read and that the person does not have by list. */
+  readonly rolesUnreadable: readonly string[];
+  /** For each role that the person has: the list or user group that gave it. */
+  readonly roleEvidence: Readonly<Record<string, string>>;
+}
+
 /**
  * Membership of one person in every role of the policy. `groupMembers` gives a user group's members, or "unreadable";
  * being listed by id settles it whatever the groups say.
@@ -55,20 +39,27 @@ export function rolesOf(
   policy: Policy,
   ids: readonly string[],
   groupMembers: (usergroup: string) => readonly string[] | "unreadable",
-): Readonly<Record<string, Membership>> {
-  const answer = Object.entries(policy.roles).map(([name, role]): [string, Membership] => {
-    if (role.users.some((user) => ids.includes(user))) return [name, "yes"];
-    const groups = role.usergroups.map(groupMembers);
-    if (groups.some((group) => group !== "unreadable" && group.some((user) => ids.includes(user))))
-      return [name, "yes"];
-    return [name, groups.includes("unreadable") ? "unknown" : "no"];
-  });
-  return Object.fromEntries(answer);
+): RoleMembership {
+  const roles: string[] = [];
+  const rolesUnreadable: string[] = [];
+  const roleEvidence: Record<string, string> = {};
+  for (const [name, role] of Object.entries(policy.roles)) {
+    const groups = role.usergroups.map((id) => ({ id, members: groupMembers(id) }));
+    const listed = role.users.find((user) => ids.includes(user));
+    const group = groups.find(
+      ({ members }) => members !== "unreadable" && members.some((user) => ids.includes(user)),
+    );
+    if (listed !== undefined || group !== undefined) {
+      roles.push(name);
+      roleEvidence[name] = listed === undefined ? `user group ${group?.id ?? ""}` : `list, as ${listed}`;
+    } else if (groups.some(({ members }) => members === "unreadable")) rolesUnreadable.push(name);
+  }
+  return { roles, rolesUnreadable, roleEvidence };
 }
 
 /** May file tickets, and confirm or change what they are bound to. */
-export function mayFile(person: Person, policy: Policy): May {
-  return standing(person) ?? (isOpenToAll(policy) ? OK : inRole(person, FILER_ROLE)) ?? OK;
+export function mayFile(reading: PersonReading, policy: Policy): May {
+  return judged(reading, (person) => (isOpenToAll(policy) ? undefined : inRole(person, FILER_ROLE)));
 }
 
 export interface Decision {
@@ -78,7 +69,7 @@ export interface Decision {
   readonly currency: string;
   /** Slack user ids that count as filer. */
   readonly filers: readonly string[];
-  /** `key`s of the people who voted on this approval already. */
+  /** `personKey`s of the people who voted on this approval already. */
   readonly voters: readonly string[];
 }
 
@@ -87,15 +78,15 @@ export interface Decision {
  * role, within that role's money limit, one vote. The limit binds what the order comes to with this amount, so that
  * splitting does not stretch it. A role whose limit does not name the currency may decide only on the last line.
  */
-export function mayDecide(person: Person, decision: Decision, policy: Policy): May {
+export function mayDecide(reading: PersonReading, decision: Decision, policy: Policy): May {
   const { need } = decision;
-  return (
-    standing(person) ??
-    notFiler(person, decision, need.selfApproval) ??
-    inRole(person, need.role) ??
-    withinLimit(decision, policy.roles[need.role]?.limit) ??
-    notVoted(person, decision) ??
-    OK
+  return judged(
+    reading,
+    (person) =>
+      notFiler(person, decision, need.selfApproval) ??
+      inRole(person, need.role) ??
+      withinLimit(decision, policy.roles[need.role]?.limit) ??
+      notVoted(person, decision),
   );
 }
 
@@ -107,15 +98,20 @@ export function canBeDecided(
   policy: Policy,
 ): { readonly possible: true } | { readonly possible: false; readonly sentence: string } {
   const able = new Set(
-    people.filter((person) => mayDecide(person, decision, policy).may).map((person) => person.key),
-  );
-  if (able.size >= approvers) return { possible: true };
+    people
+      .filter((person) => mayDecide({ ok: true, person }, decision, policy).may)
+      .map((person) => person.personKey),
+  ).size;
+  if (able >= approvers) return { possible: true };
   const { role } = decision.need;
-  const members = people.filter((person) => person.roles[role] === "yes" && person.standing === "member");
-  const sentence =
-    members.length === 0
-      ? `Nobody is in the role ${role}, so nobody can approve this. Add somebody to the role in the policy file or its user group.`
-      : `This needs ${approvers} ${approvers === 1 ? "person" : "people"} of the role ${role} who did not file it and whose limit covers it; there ${able.size === 1 ? "is" : "are"} ${able.size}. Add somebody to the role, or raise its limit in the policy file.`;
+  const anybody = people.some((person) => person.roles.includes(role) && person.standing === "member");
+  if (!anybody) {
+    const sentence = `Nobody is in the role ${role}, so nobody can approve this. Add somebody to the role in the policy file or its user group.`;
+    return { possible: false, sentence };
+  }
+  const needed = `${approvers} ${approvers === 1 ? "person" : "people"}`;
+  const there = `there ${able === 1 ? "is" : "are"} ${able}`;
+  const sentence = `This needs ${needed} of the role ${role} who did not file it and whose limit covers it; ${there}. Add somebody to the role, or raise its limit in the policy file.`;
   return { possible: false, sentence };
 }
 
@@ -126,25 +122,36 @@ export interface Resolution {
   readonly approvedBy: readonly string[];
 }
 
+type ResolutionPeople = Omit<Resolution, "verb">;
+
 /** May resolve a quarantined operation: on-call, never the filer, nor an approver of it unless the policy allows that. */
-export function mayResolve(person: Person, resolution: Omit<Resolution, "verb">, policy: Policy): May {
-  return (
-    mayOperate(person) ?? notFiler(person, resolution, false) ?? notApprover(person, resolution, policy) ?? OK
+export function mayResolve(reading: PersonReading, resolution: ResolutionPeople, policy: Policy): May {
+  return judged(
+    reading,
+    (person) =>
+      inRole(person, ONCALL_ROLE) ??
+      notFiler(person, resolution, false) ??
+      notApprover(person, resolution, policy),
   );
 }
 
-/** May be the second of two who resolve: as the first, and somebody else. `first` is the first one's `key`. */
+/** May be the second of two who resolve: as the first, and somebody else. `first` is the first one's `personKey`. */
 export function mayAgree(
-  person: Person,
+  reading: PersonReading,
   first: string,
-  resolution: Omit<Resolution, "verb">,
+  resolution: ResolutionPeople,
   policy: Policy,
 ): May {
-  const same: May | undefined =
-    person.key === first
-      ? refuse("same_person", "A second person must agree; you asked for this yourself.")
-      : undefined;
-  return mayOperate(person) ?? same ?? mayResolve(person, resolution, policy);
+  return judged(
+    reading,
+    (person) =>
+      inRole(person, ONCALL_ROLE) ??
+      (person.personKey === first
+        ? refuse("same_person", "A second person must agree; you asked for this yourself.")
+        : undefined) ??
+      notFiler(person, resolution, false) ??
+      notApprover(person, resolution, policy),
+  );
 }
 
 /**
@@ -168,18 +175,21 @@ export function resolversNeeded(
   return amountMinor > limit ? 2 : 1;
 }
 
-/** May use `/ops` and freeze. */
-export function mayFreeze(person: Person): May {
-  return mayOperate(person) ?? OK;
+/** May use `/ops`, look and freeze. */
+export function mayFreeze(reading: PersonReading): May {
+  return judged(reading, (person) => inRole(person, ONCALL_ROLE));
 }
 
-/** May thaw what `frozenBy` froze (a person's `key`; null: it tripped by itself) without another person's agreement. */
-export function mayThaw(person: Person, frozenBy: string | null, policy: Policy): May {
-  const same =
-    policy.freeze.thawByAnotherPerson && person.key === frozenBy
-      ? refuse("same_person", "You froze this, so somebody else must agree before it is thawed.")
-      : undefined;
-  return mayOperate(person) ?? same ?? OK;
+/** May thaw what `frozenBy` froze (a `personKey`; null: it tripped by itself) without another person's agreement. */
+export function mayThaw(reading: PersonReading, frozenBy: string | null, policy: Policy): May {
+  return judged(
+    reading,
+    (person) =>
+      inRole(person, ONCALL_ROLE) ??
+      (policy.freeze.thawByAnotherPerson && person.personKey === frozenBy
+        ? refuse("same_person", "You froze this, so somebody else must agree before it is thawed.")
+        : undefined),
+  );
 }
 
 const OK: May = { may: true };
@@ -188,8 +198,10 @@ function refuse(reason: Refusal, sentence: string): May {
   return { may: false, reason, sentence };
 }
 
-function mayOperate(person: Person): May | undefined {
-  return standing(person) ?? inRole(person, ONCALL_ROLE);
+/** First whether it is known who this is and whether they are an active full member, then the rules of the case. */
+function judged(reading: PersonReading, rules: (person: Person) => May | undefined): May {
+  if (!reading.ok) return refuse("unreadable", UNREADABLE);
+  return standing(reading.person) ?? rules(reading.person) ?? OK;
 }
 
 function isOpenToAll(policy: Policy): boolean {
@@ -197,35 +209,29 @@ function isOpenToAll(policy: Policy): boolean {
   return role === undefined || (role.users.length === 0 && role.usergroups.length === 0);
 }
 
-const STANDING_SENTENCES: Readonly<Record<Exclude<Standing, "member">, string>> = {
+const UNREADABLE =
+  "Slack could not be asked who you are just now, so nothing was changed. Please try again in a minute.";
+
+const STANDING_SENTENCES: Readonly<Record<Exclude<Person["standing"], "member">, string>> = {
   guest: "Guests cannot do this; it needs a full member of this workspace.",
   bot: "Apps cannot do this; it needs a person.",
   deactivated: "This account is deactivated.",
   invited: "This account has not joined the workspace yet.",
   stranger: "This person is not known in this workspace.",
-  other_workspace: "Members of another workspace cannot do this.",
-  unreadable:
-    "Slack could not be asked who you are just now, so nothing was changed. Please try again in a minute.",
+  external: "Members of another workspace cannot do this.",
 };
 
-function standing(person: Person): May | undefined {
-  if (person.standing === "member") return undefined;
-  const reason = person.standing === "unreadable" ? "unreadable" : "standing";
-  return refuse(reason, STANDING_SENTENCES[person.standing]);
+function standing({ standing: is }: Person): May | undefined {
+  return is === "member" ? undefined : refuse("standing", STANDING_SENTENCES[is]);
 }
 
 function inRole(person: Person, role: string): May | undefined {
-  switch (Object.hasOwn(person.roles, role) ? person.roles[role] : "no") {
-    case "yes":
-      return undefined;
-    case "unknown":
-      return refuse(
-        "unreadable",
-        `Slack could not be asked just now whether you are in the role ${role}, so nothing was changed. Please try again in a minute.`,
-      );
-    default:
-      return refuse("not_in_role", `This needs somebody in the role ${role}, and you are not in it.`);
+  if (person.roles.includes(role)) return undefined;
+  if (person.rolesUnreadable.includes(role)) {
+    const sentence = `Slack could not be asked just now whether you are in the role ${role}, so nothing was changed. Please try again in a minute.`;
+    return refuse("unreadable", sentence);
   }
+  return refuse("not_in_role", `This needs somebody in the role ${role}, and you are not in it.`);
 }
 
 function notFiler(
@@ -261,6 +267,6 @@ function withinLimit(decision: Decision, limit: Limit | undefined): May | undefi
 }
 
 function notVoted(person: Person, decision: Decision): May | undefined {
-  if (!decision.voters.includes(person.key)) return undefined;
+  if (!decision.voters.includes(person.personKey)) return undefined;
   return refuse("already_voted", "You have already decided on this.");
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { answerFingerprint } from "../../src/domain/policy/answer.js";
-import { evaluate } from "../../src/domain/policy/evaluate.js";
-import type { Policy } from "../../src/domain/policy/policy.js";
+import { answerFingerprint } from "../../../src/domain/policy/answer.js";
+import { evaluate } from "../../../src/domain/policy/evaluate.js";
+import type { Policy } from "../../../src/domain/policy/policy.js";
 import { CONTRACT_FILE, policyOf, withRefund } from "./contract-policy.js";
 import { facts, refund, type Situation } from "./situation.js";
 

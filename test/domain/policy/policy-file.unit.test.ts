@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicyFile, policyHash, policyToFile } from "../../src/domain/policy/policy-file.js";
+import { parsePolicyFile, policyHash, policyToFile } from "../../../src/domain/policy/policy-file.js";
 import { CONTRACT_FILE, policyOf } from "./contract-policy.js";
 
 /** The first problem as "path: message". */

@@ -1,5 +1,5 @@
-import type { Policy } from "../../src/domain/policy/policy.js";
-import { parsePolicyFile } from "../../src/domain/policy/policy-file.js";
+import type { Policy } from "../../../src/domain/policy/policy.js";
+import { parsePolicyFile } from "../../../src/domain/policy/policy-file.js";
 
 /** The policy file of CONTRACT §8, word for word, as its YAML parses. */
 export const CONTRACT_FILE = {

@@ -1,9 +1,9 @@
 /** Expected answers written by hand from CONTRACT §8 and DESIGN §4 and §6; no value here is computed by the code under test. */
 import { describe, expect, it } from "vitest";
-import { type PolicyAnswer, reasons } from "../../src/domain/policy/answer.js";
-import { evaluate } from "../../src/domain/policy/evaluate.js";
-import type { Proposal } from "../../src/domain/policy/facts.js";
-import type { Policy } from "../../src/domain/policy/policy.js";
+import { type PolicyAnswer, reasons } from "../../../src/domain/policy/answer.js";
+import { evaluate } from "../../../src/domain/policy/evaluate.js";
+import type { Proposal } from "../../../src/domain/policy/facts.js";
+import type { Policy } from "../../../src/domain/policy/policy.js";
 import { CONTRACT_FILE, policyOf, withRefund } from "./contract-policy.js";
 import { cancelOrder, cancelSubscription, daysAgo, facts, refund, type Situation } from "./situation.js";
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { answerFingerprint, type PolicyAnswer } from "../../src/domain/policy/answer.js";
-import { evaluate } from "../../src/domain/policy/evaluate.js";
-import { limitFor } from "../../src/domain/policy/ladder.js";
-import type { Policy } from "../../src/domain/policy/policy.js";
-import { parsePolicyFile, policyHash, policyToFile } from "../../src/domain/policy/policy-file.js";
+import { answerFingerprint, type PolicyAnswer } from "../../../src/domain/policy/answer.js";
+import { evaluate } from "../../../src/domain/policy/evaluate.js";
+import { limitFor } from "../../../src/domain/policy/ladder.js";
+import type { Policy } from "../../../src/domain/policy/policy.js";
+import { parsePolicyFile, policyHash, policyToFile } from "../../../src/domain/policy/policy-file.js";
 import { CONTRACT_FILE, policyOf } from "./contract-policy.js";
 import { facts, refund, type Situation } from "./situation.js";
 

@@ -1,6 +1,6 @@
-import type { Facts, OrderFacts, Proposal, TotalFact } from "../../src/domain/policy/facts.js";
-import { neededTotals } from "../../src/domain/policy/facts.js";
-import type { Policy } from "../../src/domain/policy/policy.js";
+import type { Facts, OrderFacts, Proposal, TotalFact } from "../../../src/domain/policy/facts.js";
+import { neededTotals } from "../../../src/domain/policy/facts.js";
+import type { Policy } from "../../../src/domain/policy/policy.js";
 
 export const NOW = new Date("2026-11-20T12:00:00Z");
 export const daysAgo = (days: number): Date => new Date(NOW.getTime() - days * 86_400_000);
