@@ -1,5 +1,10 @@
 import { cpus } from "node:os";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { ensureGenerated } from "./scripts/ensure-generated.mjs";
+
+// A fresh clone or a changed schema: the Prisma client is made before any test imports it.
+ensureGenerated(fileURLToPath(new URL(".", import.meta.url)));
 
 // Two kinds of tests. `pure` needs no service and starts none: everything under test/domain and every `*.unit.test.ts`.
 // `services` gets one private PostgreSQL per run (or DATABASE_URL) and one database per file, see test/support.
@@ -25,7 +30,7 @@ export default defineConfig({
           ...common,
           name: "services",
           include: ["test/**/*.test.ts"],
-          exclude: [...pure, "test/browser/**"],
+          exclude: pure,
           globalSetup: ["test/support/global-setup.ts"],
         },
       },
