@@ -44,6 +44,8 @@ export interface SqlRunner {
 /** Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. */
 export interface Tx extends SqlRunner {
   readonly kind: "tx";
+  /** Runs `fn` once this transaction has committed, never otherwise. For wake-ups: it must not throw, and may be lost in a crash. */
+  afterCommit(fn: () => void): void;
 }
 
 export type Isolation = "read committed" | "repeatable read" | "serializable";
@@ -149,8 +151,12 @@ async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: T
 async function attempt<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, isolation: Isolation): Promise<T> {
   const client = await pool.connect();
   let open = true;
+  const committed: (() => void)[] = [];
   const tx: Tx = {
     kind: "tx",
+    afterCommit: (callback) => {
+      committed.push(callback);
+    },
     sql: (name, text, params) =>
       open
         ? run(client, name, text, params)
@@ -162,6 +168,7 @@ async function attempt<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, isolation: 
     const value = await fn(tx);
     open = false;
     await commit(client);
+    for (const callback of committed) callback();
     return value;
   } catch (error) {
     open = false;

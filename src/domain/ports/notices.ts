@@ -54,6 +54,8 @@ export type ApproversMessage =
 
 export interface Notices<Tx> {
   touch(tx: Tx, subject: CardSubject): Promise<void>;
+  /** Posts the subject's cards again as new messages; the old ones are replaced by a line that says so. Never piles up. */
+  repost(tx: Tx, subject: CardSubject): Promise<void>;
   /** At most once for each key. */
   thread(tx: Tx, post: { ticketId: TicketId; key: string; message: ThreadMessage }): Promise<void>;
   /** At most once for each key. */

@@ -1,0 +1,111 @@
+/**
+ * What the Slack room needs of the world, and what it hands out.
+ *
+ * The room translates: Slack's payloads into use cases, rows into messages. It decides nothing about money; whoever may do
+ * what is decided by the use cases, in the database. Everything that leaves is a row first (`slack_cards`, `slack_outbox`).
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Db } from "../db/connect.js";
+import type { Clock, Ids } from "../domain/ports/clock.js";
+import type { Directory } from "../domain/ports/directory.js";
+import type { Wake } from "../domain/ports/wake.js";
+import type { SlackUseCases } from "./use-cases.js";
+import type { SlackWeb } from "./web.js";
+
+/** The part of a pino logger that is used here. Fields never hold tokens, and text of people only when redacted. */
+export interface SlackLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Counters and timers that operations may watch. Every method is cheap and never throws. */
+export interface SlackMetrics {
+  /** From arrival to acknowledgement, milliseconds. */
+  acknowledged(kind: string, ms: number): void;
+  /** Slack asked us to slow down on this method. */
+  rateLimited(method: string): void;
+  /** A write ended: `ok`, or Slack's error code, or `unknown` when the answer was lost. */
+  called(method: string, outcome: string): void;
+  /** Something arrived that was refused before it was stored (foreign app, old timestamp, …). */
+  refused(why: string): void;
+}
+
+export const SILENT_METRICS: SlackMetrics = {
+  acknowledged: () => {},
+  rateLimited: () => {},
+  called: () => {},
+  refused: () => {},
+};
+
+/** CONTRACT §3, the Slack part. Channel ids as Slack spells them. */
+export interface SlackConfig {
+  readonly botToken: string;
+  /** Which of the two secrets is set chooses the transport. */
+  readonly transport:
+    | { readonly mode: "http"; readonly signingSecret: string }
+    | { readonly mode: "socket"; readonly appToken: string };
+  /** Web API base, with its trailing slash. */
+  readonly apiUrl: string;
+  readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };
+  /** TCP port of the one HTTP server. 0 takes any free one (tests). */
+  readonly port: number;
+}
+
+/** Who we are in Slack, from auth.test. */
+export interface SlackIdentity {
+  readonly teamId: string;
+  readonly enterpriseId: string | null;
+  readonly isEnterpriseInstall: boolean;
+  readonly botUserId: string;
+  readonly botId: string | null;
+  /** Null while Slack has not told us: then the signing secret or app token alone proves that a request is for us. */
+  readonly appId: string | null;
+}
+
+/** Rows in, messages out: what `sendOutbox`, `renderCard` and the sweeps need. */
+export interface SlackSendContext {
+  readonly db: Db;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly wake: Wake;
+  readonly web: SlackWeb;
+  readonly directory: Directory;
+  readonly log: SlackLog;
+  readonly metrics: SlackMetrics;
+  readonly config: SlackConfig;
+  /** Told when the message that carries a ticket's thread has been posted. */
+  readonly useCases: Pick<SlackUseCases, "tickets">;
+}
+
+/** Everything: what `processInbox` and the listeners need. */
+export interface SlackContext extends Omit<SlackSendContext, "useCases"> {
+  readonly useCases: SlackUseCases;
+}
+
+/** Handlers of other paths on the same port, by `METHOD /path`. The body is not read before they are called. */
+export type HttpRoutes = {
+  readonly [route: string]: (req: IncomingMessage, res: ServerResponse) => void | Promise<void>;
+};
+
+export interface SlackHealth {
+  /** Slack reaches us: a socket that said hello, or an HTTP server that listens and knows who we are. */
+  readonly connected: boolean;
+  readonly mode: "http" | "socket";
+  /** Open sockets; 0 in HTTP mode. */
+  readonly sockets: number;
+  /** Milliseconds since the youngest socket said hello; null in HTTP mode or when there is none. */
+  readonly socketAgeMs: number | null;
+  /** Milliseconds since the last frame or pong on any socket. */
+  readonly silentMs: number | null;
+  readonly detail: string;
+}
+
+export interface SlackHandle {
+  /** The port that is really listened on. */
+  readonly port: number;
+  health(): SlackHealth;
+  /** Takes nothing new, lets what runs end, closes sockets and the server. Resolves within about ten seconds. */
+  stop(): Promise<void>;
+}

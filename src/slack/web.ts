@@ -1,0 +1,160 @@
+/**
+ * Web API clients, and what an answer of Slack's means for whoever wrote the row.
+ *
+ * 1. A client never repeats a call by itself: repeating is the outbox's business, because no write of Slack's is idempotent (facts B9).
+ * 2. Four clients, so that a 429 on trajectory edits cannot hold an approval back (B10).
+ * 3. Options objects are made fresh for each client and never carry `headers` (B7, B8).
+ */
+import {
+  type Logger,
+  LogLevel,
+  WebAPIHTTPError,
+  WebAPIPlatformError,
+  WebAPIRateLimitedError,
+  WebClient,
+} from "@slack/web-api";
+import { Agent, fetch as undiciFetch } from "undici";
+import type { SlackConfig, SlackLog } from "./types.js";
+
+export interface SlackWeb {
+  /** Approval cards, decisions, one-off posts. */
+  readonly approvals: WebClient;
+  /** Live run cards. */
+  readonly trajectory: WebClient;
+  /** users.info, usergroups, conversations: short timeout, people wait for them. */
+  readonly reads: WebClient;
+  /** views.*, ephemerals: a person looks at the screen. */
+  readonly interactive: WebClient;
+  /** Posts to a response_url; resolves to the HTTP status, or throws when nothing came back. */
+  respond(url: string, body: object): Promise<number>;
+  close(): Promise<void>;
+}
+
+const WRITE_TIMEOUT_MS = 15_000;
+/** A directory read stands between a click and its answer. */
+const READ_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 30_000;
+
+export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">, log: SlackLog): SlackWeb {
+  const agent = new Agent({ keepAliveTimeout: KEEP_ALIVE_MS, connections: 64 });
+  const client = (timeout: number): WebClient =>
+    new WebClient(config.botToken, {
+      slackApiUrl: config.apiUrl,
+      logger: sdkLogger(log),
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      allowAbsoluteUrls: false,
+      timeout,
+      fetch: fetchWith(agent),
+    });
+  return {
+    approvals: client(WRITE_TIMEOUT_MS),
+    trajectory: client(WRITE_TIMEOUT_MS),
+    reads: client(READ_TIMEOUT_MS),
+    interactive: client(READ_TIMEOUT_MS),
+    respond: async (url, body) => {
+      const answer = await undiciFetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/json; charset=utf-8" },
+        body: JSON.stringify(body),
+        redirect: "error",
+        signal: AbortSignal.timeout(READ_TIMEOUT_MS),
+        dispatcher: agent,
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    },
+    close: () => agent.close(),
+  };
+}
+
+/** `fetch` on an agent of ours: keeps connections alive, and can be closed. */
+export function fetchWith(
+  agent: Agent,
+): NonNullable<ConstructorParameters<typeof WebClient>[1]>["fetch"] & {} {
+  return (url, init) =>
+    undiciFetch(url, {
+      dispatcher: agent,
+      ...(init?.method === undefined ? {} : { method: init.method }),
+      ...(init?.headers === undefined ? {} : { headers: init.headers }),
+      ...(typeof init?.body === "string" ? { body: init.body } : {}),
+      ...(init?.redirect === undefined ? {} : { redirect: init.redirect }),
+      ...(init?.signal === undefined ? {} : { signal: init.signal }),
+    });
+}
+
+/** What a failed call means. Only `refused` and `rate_limited` prove that nothing was written. */
+export type CallFailure =
+  | { readonly kind: "rate_limited"; readonly retryAfterMs: number }
+  /** Slack answered `ok: false` with this code. `details` name the offending spot, for the log. */
+  | { readonly kind: "refused"; readonly code: string; readonly details: string }
+  /** No answer, or one that says nothing: it may have happened. */
+  | { readonly kind: "unknown"; readonly detail: string };
+
+const RATE_CODES: ReadonlySet<string> = new Set(["ratelimited", "rate_limited", "message_limit_exceeded"]);
+/** Slack's own trouble: whether the call took effect is open. */
+const OPEN_CODES: ReadonlySet<string> = new Set([
+  "internal_error",
+  "fatal_error",
+  "service_unavailable",
+  "request_timeout",
+]);
+const DEFAULT_RETRY_AFTER_MS = 30_000;
+
+/** Classifies what a WebClient call threw. */
+export function callFailure(error: unknown): CallFailure {
+  if (error instanceof WebAPIRateLimitedError) {
+    return { kind: "rate_limited", retryAfterMs: Math.max(1, error.retryAfter) * 1000 };
+  }
+  if (error instanceof WebAPIPlatformError) {
+    const data = error.data as {
+      error?: string;
+      errors?: unknown;
+      response_metadata?: { messages?: unknown; retryAfter?: number };
+    };
+    const code = data.error ?? "unknown_error";
+    if (RATE_CODES.has(code)) {
+      const seconds = data.response_metadata?.retryAfter;
+      return {
+        kind: "rate_limited",
+        retryAfterMs: seconds === undefined ? DEFAULT_RETRY_AFTER_MS : seconds * 1000,
+      };
+    }
+    const details = JSON.stringify(data.errors ?? data.response_metadata?.messages ?? []).slice(0, 500);
+    return OPEN_CODES.has(code) ? { kind: "unknown", detail: code } : { kind: "refused", code, details };
+  }
+  if (error instanceof WebAPIHTTPError) {
+    return error.statusCode === 429
+      ? { kind: "rate_limited", retryAfterMs: DEFAULT_RETRY_AFTER_MS }
+      : { kind: "unknown", detail: `HTTP ${error.statusCode}` };
+  }
+  if (error instanceof Error) {
+    // The package throws a bare Error for a 429 without a readable Retry-After.
+    if (error.message.startsWith("Retry header did not contain")) {
+      return { kind: "rate_limited", retryAfterMs: DEFAULT_RETRY_AFTER_MS };
+    }
+    return { kind: "unknown", detail: error.message.slice(0, 300) };
+  }
+  return { kind: "unknown", detail: String(error).slice(0, 300) };
+}
+
+/**
+ * Slack's packages log through ours. Their debug lines hold whole payloads and are never let through; their level is fixed so
+ * that they do not even build them.
+ */
+export function sdkLogger(log: SlackLog): Logger {
+  const join = (parts: unknown[]): string =>
+    parts
+      .map((part) => (part instanceof Error ? part.message : String(part)))
+      .join(" ")
+      .slice(0, 500);
+  return {
+    debug: () => {},
+    info: (...parts) => log.debug({ from: "slack-sdk" }, join(parts)),
+    warn: (...parts) => log.warn({ from: "slack-sdk" }, join(parts)),
+    error: (...parts) => log.warn({ from: "slack-sdk" }, join(parts)),
+    setLevel: () => {},
+    getLevel: () => LogLevel.INFO,
+    setName: () => {},
+  };
+}
