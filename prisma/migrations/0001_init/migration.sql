@@ -663,6 +663,13 @@ CREATE TABLE slack_cards (
   shown_hash text,
   final boolean NOT NULL DEFAULT false,
   state text NOT NULL DEFAULT 'live',
+  -- a post began then whose answer we do not have: look for it by metadata before posting again
+  attempt_at timestamptz,
+  -- the turn in the channel's pace is taken: due_at is it
+  paced boolean NOT NULL DEFAULT false,
+  -- Slack refused the full card: the plain one is shown
+  plain boolean NOT NULL DEFAULT false,
+  shown_at timestamptz,
   due_at timestamptz,
   failures integer NOT NULL DEFAULT 0,
   last_error text,
@@ -688,8 +695,11 @@ CREATE TABLE slack_outbox (
   lane text NOT NULL DEFAULT 'normal',
   state text NOT NULL DEFAULT 'waiting',
   message_ts text,
-  -- a call began whose answer we do not have: look it up by metadata before posting again
-  attempt_open boolean NOT NULL DEFAULT false,
+  -- posts of one ticket leave in the order in which they were written
+  ticket_id text,
+  -- a call began then whose answer we do not have: look for it by metadata before posting again
+  attempt_at timestamptz,
+  paced boolean NOT NULL DEFAULT false,
   failures integer NOT NULL DEFAULT 0,
   last_error text,
   due_at timestamptz DEFAULT countersign_now(),
@@ -700,6 +710,7 @@ CREATE TABLE slack_outbox (
   CONSTRAINT slack_outbox_state_is_known CHECK (state IN ('waiting','sent','dropped'))
 );
 CREATE INDEX slack_outbox_due ON slack_outbox (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX slack_outbox_order ON slack_outbox (ticket_id, id) WHERE state = 'waiting' AND ticket_id IS NOT NULL;
 
 CREATE TABLE slack_people (
   id text PRIMARY KEY,
@@ -711,7 +722,11 @@ CREATE TABLE slack_groups (
   members text[] NOT NULL,
   fetched_at timestamptz NOT NULL
 );
-CREATE TABLE slack_channel_pace (
-  channel_id text PRIMARY KEY,
-  next_at timestamptz NOT NULL
+-- When the next call of a kind may leave: posts by channel, edits by lane. Shared by all processes.
+CREATE TABLE slack_pace (
+  key text PRIMARY KEY,
+  next_at timestamptz NOT NULL,
+  urgent_at timestamptz NOT NULL,
+  -- Slack said Retry-After
+  blocked_until timestamptz
 );
