@@ -596,6 +596,10 @@ CREATE TABLE approvals (
   predecessor_id text REFERENCES approvals (id),
   -- what changed since the predecessor's card
   changes jsonb NOT NULL DEFAULT '[]',
+  -- whether enough people could decide this, and if not what to do; null: not looked at yet
+  gate jsonb,
+  -- operations prepared together with this one: their own reservations are no drift
+  released_with text[] NOT NULL DEFAULT '{}',
   expires_at timestamptz NOT NULL,
   reminders_sent integer NOT NULL DEFAULT 0,
   due_at timestamptz,
@@ -609,6 +613,38 @@ CREATE TABLE approvals (
   CONSTRAINT approvals_state_is_known CHECK (state IN ('PENDING','APPROVED','RELEASED','DENIED','EXPIRED','VOIDED')),
   CONSTRAINT approvals_needed_is_positive CHECK (approvers_needed >= 1)
 );
+
+-- A state moves only along the table and never without a new version; what was shown never changes.
+CREATE TABLE approval_transitions (
+  from_state text NOT NULL,
+  to_state text NOT NULL,
+  PRIMARY KEY (from_state, to_state)
+);
+INSERT INTO approval_transitions (from_state, to_state) VALUES
+  ('PENDING','APPROVED'), ('PENDING','DENIED'), ('PENDING','EXPIRED'), ('PENDING','VOIDED'),
+  ('APPROVED','RELEASED'), ('APPROVED','DENIED'), ('APPROVED','VOIDED'),
+  ('RELEASED','DENIED'), ('RELEASED','VOIDED');
+CREATE FUNCTION approvals_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.state IS DISTINCT FROM OLD.state THEN
+    IF NOT EXISTS (SELECT 1 FROM approval_transitions t WHERE t.from_state = OLD.state AND t.to_state = NEW.state) THEN
+      RAISE EXCEPTION 'approval %: % to % is no transition', OLD.id, OLD.state, NEW.state
+        USING ERRCODE = '23514', CONSTRAINT = 'approvals_transition_is_legal';
+    END IF;
+    IF NEW.version <= OLD.version THEN
+      RAISE EXCEPTION 'approval %: a transition needs a new version', OLD.id
+        USING ERRCODE = '23514', CONSTRAINT = 'approvals_version_grows';
+    END IF;
+  END IF;
+  IF NEW.operation_id IS DISTINCT FROM OLD.operation_id OR NEW.binding IS DISTINCT FROM OLD.binding
+     OR NEW.binding_hash IS DISTINCT FROM OLD.binding_hash OR NEW.role IS DISTINCT FROM OLD.role
+     OR NEW.approvers_needed IS DISTINCT FROM OLD.approvers_needed THEN
+    RAISE EXCEPTION 'approval %: what was shown never changes', OLD.id
+      USING ERRCODE = '23514', CONSTRAINT = 'approvals_binding_is_fixed';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER approvals_guard BEFORE UPDATE ON approvals FOR EACH ROW EXECUTE FUNCTION approvals_guard();
 CREATE UNIQUE INDEX approvals_one_open_per_operation ON approvals (operation_id) WHERE state IN ('PENDING','APPROVED');
 CREATE INDEX approvals_due ON approvals (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX approvals_turn ON approvals (turn_id) WHERE turn_id IS NOT NULL;
@@ -626,6 +662,8 @@ CREATE TABLE votes (
   role text NOT NULL,
   role_evidence jsonb NOT NULL DEFAULT '{}',
   card_version integer NOT NULL,
+  -- where the card was that was clicked
+  seen jsonb,
   at timestamptz NOT NULL DEFAULT countersign_now(),
   CONSTRAINT votes_verdict_is_known CHECK (verdict IN ('approve','deny')),
   CONSTRAINT votes_one_per_person UNIQUE (approval_id, person)

@@ -1,0 +1,136 @@
+/**
+ * Drift: what of a binding no longer holds. Pure comparison of what a card showed with what is so now.
+ *
+ * Everything that differs is reported, not only the first thing: the new card shows all of it.
+ */
+import type { ApprovalBinding, BoundAnswer, Change, WorldSnapshot } from "./approval.js";
+
+/** The operation's own fields, as its row has them now, and the fingerprint computed from them and where it would land. */
+export interface PresentOperation {
+  readonly amountMinor: bigint;
+  readonly currency: string;
+  readonly occurrence: number;
+  readonly customerRef: string;
+  /** Stored with the row. */
+  readonly fingerprint: string;
+  /** Computed now from the row, the payment (or subscription) it would land on, and the contract in force. */
+  readonly freshFingerprint: string;
+}
+
+/** What the policy answers now; a refusal carries its sentences. */
+export type PresentAnswer =
+  | ({ readonly refused: false } & Pick<BoundAnswer, "answer" | "answerHash" | "role" | "approvers">)
+  | { readonly refused: true; readonly sentence: string };
+
+/** Differences in the operation and the world around it. Empty: the card still tells the truth. */
+export function worldChanges(
+  binding: ApprovalBinding,
+  operation: PresentOperation,
+  world: WorldSnapshot,
+): readonly Change[] {
+  const bound = binding.world;
+  return [
+    ...materialChanges(binding, operation),
+    ...differs("customer", bound.customerRef, world.customerRef),
+    ...orderChanges(bound.order, world.order),
+    ...paymentChanges(bound.payment, world.payment),
+    ...subscriptionChanges(bound.subscription, world.subscription),
+  ];
+}
+
+/** A changed answer matters; a changed comment, reason or reminder does not. */
+export function policyChanges(bound: BoundAnswer, now: PresentAnswer): readonly Change[] {
+  if (now.refused) return [{ what: "policy_refuses", sentence: now.sentence }];
+  if (now.answerHash === bound.answerHash) return [];
+  return [{ what: "policy", from: demandText(bound), to: demandText(now) }];
+}
+
+/**
+ * True when the operation as it stands can still be wished for: the same customer's order, the same landing, the same
+ * fields. Otherwise it is voided; a changed status, balance or policy only kills the approval.
+ */
+export function materialFieldsHold(changes: readonly Change[]): boolean {
+  return !changes.some((change) => MATERIAL.has(change.what));
+}
+
+const MATERIAL: ReadonlySet<Change["what"]> = new Set<Change["what"]>([
+  "amount",
+  "occurrence",
+  "fingerprint",
+  "customer",
+  "order_customer",
+  "order_currency",
+  "subscription_customer",
+  "missing",
+]);
+
+function materialChanges(binding: ApprovalBinding, operation: PresentOperation): Change[] {
+  const { currency } = binding;
+  const changes: Change[] = [];
+  if (operation.amountMinor !== binding.amountMinor || operation.currency !== currency) {
+    changes.push({
+      what: "amount",
+      fromMinor: binding.amountMinor,
+      toMinor: operation.amountMinor,
+      currency,
+    });
+  }
+  if (operation.occurrence !== binding.occurrence) {
+    changes.push({ what: "occurrence", from: binding.occurrence, to: operation.occurrence });
+  }
+  const present =
+    operation.fingerprint === operation.freshFingerprint ? operation.fingerprint : operation.freshFingerprint;
+  return [
+    ...changes,
+    ...differs("fingerprint", binding.fingerprint, present),
+    ...differs("customer", binding.customerRef, operation.customerRef),
+  ];
+}
+
+function orderChanges(bound: WorldSnapshot["order"], now: WorldSnapshot["order"]): Change[] {
+  if (bound === null) return [];
+  if (now === null) return [{ what: "missing", thing: "order" }];
+  return [
+    ...differs("order_status", bound.status, now.status),
+    ...differs("order_customer", bound.customerRef, now.customerRef),
+    ...differs("order_currency", bound.currency, now.currency),
+  ];
+}
+
+function paymentChanges(bound: WorldSnapshot["payment"], now: WorldSnapshot["payment"]): Change[] {
+  if (bound === null) return [];
+  if (now === null) return [{ what: "missing", thing: "payment" }];
+  const { currency } = now;
+  const changes: Change[] = [...differs("order_currency", bound.currency, currency)];
+  if (bound.capturedMinor !== now.capturedMinor) {
+    changes.push({ what: "captured", fromMinor: bound.capturedMinor, toMinor: now.capturedMinor, currency });
+  }
+  if (bound.refundableMinor !== now.refundableMinor) {
+    const [fromMinor, toMinor] = [bound.refundableMinor, now.refundableMinor];
+    changes.push({ what: "refundable", fromMinor, toMinor, currency });
+  }
+  return changes;
+}
+
+function subscriptionChanges(
+  bound: WorldSnapshot["subscription"],
+  now: WorldSnapshot["subscription"],
+): Change[] {
+  if (bound === null) return [];
+  if (now === null) return [{ what: "missing", thing: "subscription" }];
+  return [
+    ...differs("subscription_status", bound.status, now.status),
+    ...differs("subscription_customer", bound.customerRef, now.customerRef),
+  ];
+}
+
+type TextChange = Extract<Change, { from: string }>["what"];
+
+function differs(what: TextChange, from: string, to: string): Change[] {
+  return from === to ? [] : [{ what, from, to }];
+}
+
+function demandText(answer: Pick<BoundAnswer, "answer" | "role" | "approvers">): string {
+  if (answer.answer === "allow") return "no approval needed";
+  return `${answer.approvers === 1 ? "one person" : `${answer.approvers} people`} of the role ${answer.role}`;
+}
