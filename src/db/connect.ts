@@ -2,14 +2,15 @@
  * One pool of connections and the three ways to use it.
  *
  *  - `sql` for everything hot: one named prepared statement, one round trip.
- *  - `tx` for the few changes that need several statements; retried as a whole on serialization failure and deadlock.
+ *  - `tx` for the few changes that need several statements.
  *  - `prisma` for administrative reads and plain forms, on the same pool.
  *
  * Invariants
  *  1. int8 arrives as `bigint`, timestamptz as `Date` (milliseconds: PostgreSQL's microseconds are cut off; hash or
  *     compare times in their text form, see `utcMicros`). Only on this pool; nothing global is changed.
  *  2. A lost connection never ends the process: every client has an error listener for its whole life.
- *  3. A transaction is run again only when the database said that it did not happen. A connection lost during COMMIT
+ *  3. A transaction, or a statement of its own outside one, is run again only when the database said that it did not happen (serialization
+ *     failure, deadlock). A connection lost during COMMIT
  *     is `CommitUnknownError`, and it is the caller's business to look.
  *  4. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
  */
@@ -113,7 +114,7 @@ export function openDb(options: OpenDbOptions): Db {
     kind: "db",
     pool,
     prisma,
-    sql: (name, text, params) => run(pool, name, text, params),
+    sql: (name, text, params) => retried(DEFAULT_TX_RETRIES, () => run(pool, name, text, params)),
     tx: (fn, txOptions) => transact(pool, fn, txOptions ?? {}),
     close: () => {
       closing ??= prisma.$disconnect().then(() => pool.end());
@@ -135,11 +136,17 @@ async function run<R>(
   return result.rows as R[];
 }
 
-async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
-  const retries = options.retries ?? DEFAULT_TX_RETRIES;
+function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
+  return retried(options.retries ?? DEFAULT_TX_RETRIES, () =>
+    attempt(pool, fn, options.isolation ?? "read committed"),
+  );
+}
+
+/** Runs again what the database itself undid (serialization failure, deadlock), a bounded number of times, with full jitter. */
+async function retried<T>(retries: number, fn: () => Promise<T>): Promise<T> {
   for (let tried = 0; ; tried += 1) {
     try {
-      return await attempt(pool, fn, options.isolation ?? "read committed");
+      return await fn();
     } catch (error) {
       if (tried >= retries || !isRetryable(error)) throw error;
       const cap = Math.min(TX_BACKOFF_MAX_MS, TX_BACKOFF_BASE_MS * 2 ** tried);

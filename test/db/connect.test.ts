@@ -101,6 +101,20 @@ describe("transactions", () => {
     expect(tried).toBe(3);
   });
 
+  it("a single statement that the database undid is run again by itself, a bounded number of times", async () => {
+    await pg.db.sql(undefined, "CREATE SEQUENCE IF NOT EXISTS test_tries");
+    const failing = (times: number) =>
+      pg.db.sql(
+        undefined,
+        `DO $$ BEGIN IF nextval('test_tries') <= ${times} THEN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF; END $$`,
+      );
+    await expect(failing(2)).resolves.toEqual([]);
+    await expect(failing(1_000)).rejects.toMatchObject({ code: "40P01" });
+    const [row] = await pg.db.sql<{ tried: bigint }>(undefined, "SELECT last_value AS tried FROM test_tries");
+    expect(row?.tried).toBe(3n + 7n);
+    await pg.db.sql(undefined, "DROP SEQUENCE test_tries");
+  });
+
   it("a swallowed statement error is not taken for a commit", async () => {
     const swallowed = pg.db.tx(async (tx) => {
       await tx.sql(undefined, "SELECT 1/0").catch(() => {});

@@ -1,0 +1,64 @@
+/** One schema per kind of variable. Messages complete the sentence "VARIABLE …" and never repeat a secret's value. */
+import { z } from "zod";
+
+const DAY_MS = 86_400_000;
+/** Longest duration that a variable may ask for: beyond it a typing error is likelier than a wish. */
+const LONGEST_MS = 400 * DAY_MS;
+const MICRO_DIGITS = 6;
+
+export const text = z.string();
+
+/** Decimal digits only: `1e3`, `0x10`, `10s` and `1.5` are refused rather than guessed. */
+export const integer = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, "must be a whole number in digits")
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`);
+
+export const milliseconds = (least = 1) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, "must be a whole number of milliseconds in digits")
+    .transform(Number)
+    .refine(
+      (value) => value >= least && value <= LONGEST_MS,
+      `must be between ${least} and ${LONGEST_MS} milliseconds`,
+    );
+
+/** US dollars with at most six decimals, as micro dollars. */
+export const usd = z
+  .string()
+  .regex(/^\d{1,9}(\.\d{1,6})?$/, "must be an amount of US dollars like 2.50")
+  .transform((value) => {
+    const [whole = "0", fraction = ""] = value.split(".");
+    return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(MICRO_DIGITS, "0"));
+  });
+
+const url = (protocols: readonly string[], what: string) =>
+  z.string().refine((value) => {
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    return parsed !== undefined && protocols.includes(parsed.protocol) && parsed.host !== "";
+  }, `must be ${what}`);
+
+/** PostgreSQL's URLs may leave the host out (a local socket). */
+export const postgresUrl = z.string().refine((value) => {
+  const parsed = URL.canParse(value) ? new URL(value) : undefined;
+  return parsed !== undefined && ["postgres:", "postgresql:"].includes(parsed.protocol);
+}, "must be a URL like postgresql://user:password@host:5432/database");
+
+export const redisUrl = url(["redis:", "rediss:"], "a URL like redis://host:6379");
+
+const httpUrl = url(["http:", "https:"], "a URL that begins with http:// or https://");
+
+/** Slack's client appends method names: the base ends with a slash, whatever was written. */
+export const slackApiUrl = httpUrl.transform((value) => (value.endsWith("/") ? value : `${value}/`));
+
+export const baseUrl = httpUrl.transform((value) => value.replace(/\/+$/, ""));
+
+export const channelId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+$/, "must be a channel id like C0123456789, not a name");
+
+/** Secrets with blanks or line breaks inside were pasted wrongly; HTTP headers could not carry them. */
+export const secret = z.string().regex(/^[\x21-\x7e]+$/, "must be without blanks and line breaks");

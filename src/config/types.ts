@@ -1,0 +1,89 @@
+import type { Secret } from "./secret.js";
+
+/** What the environment says, parsed. Durations are integer milliseconds, money is micro US dollars. */
+export interface CommonConfig {
+  /** BullMQ on Redis; null: on PostgreSQL. */
+  readonly redisUrl: Secret | null;
+  /** Path of the policy file, as given. */
+  readonly policyFile: string;
+  readonly port: number;
+  readonly planner: PlannerConfig;
+  readonly timing: TimingConfig;
+  readonly budgets: BudgetConfig;
+  readonly logLevel: LogLevel;
+  /** `name=kill@2,…` for crash tests; empty in production. */
+  readonly failpoints: string;
+  /** Things that are allowed but probably not meant; to be logged once at start. */
+  readonly warnings: readonly string[];
+}
+
+/** Parts that only some commands need; `parseConfig` is told which. */
+export interface Sections {
+  readonly database: DatabaseConfig;
+  readonly slack: SlackEnvironment;
+  readonly payments: PaymentsConfig;
+}
+export type Section = keyof Sections;
+
+/** What `parseConfig` returns for the sections asked for. */
+export type Config<N extends Section = Section> = CommonConfig & Pick<Sections, N>;
+
+export interface DatabaseConfig {
+  readonly url: Secret;
+  /** Connections of one process. */
+  readonly poolSize: number;
+}
+
+export interface SlackEnvironment {
+  readonly botToken: Secret;
+  readonly transport:
+    | { readonly mode: "http"; readonly signingSecret: Secret }
+    | { readonly mode: "socket"; readonly appToken: Secret };
+  /** Web API base, with its trailing slash. */
+  readonly apiUrl: string;
+  readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };
+}
+
+export interface PaymentsConfig {
+  readonly secretKey: Secret;
+  readonly webhookSecret: Secret;
+  /** Base without a trailing slash. */
+  readonly apiUrl: string;
+}
+
+export type PlannerConfig =
+  | { readonly kind: "scripted" }
+  | {
+      readonly kind: "messages-api";
+      readonly apiKey: Secret;
+      /** null: the client's own default. */
+      readonly baseUrl: string | null;
+      readonly model: string;
+    }
+  /** Runs end `failed` with this sentence. */
+  | { readonly kind: "none"; readonly whatToSet: string };
+
+export interface TimingConfig {
+  readonly providerTimeoutMs: number;
+  readonly providerKeyTtlMs: number;
+  readonly reconcileEveryMs: number;
+  readonly reconcileBaseMs: number;
+  readonly reconcileMaxMs: number;
+  readonly quarantineAfterMs: number;
+  readonly quarantineRepostMs: number;
+  readonly leaseMs: number;
+}
+
+export interface BudgetConfig {
+  readonly runMaxSteps: number;
+  /** Of one model call. */
+  readonly runMaxOutputTokens: number;
+  /** null: no limit. */
+  readonly runMaxCostMicroUsd: bigint | null;
+  readonly dailyMaxCostMicroUsd: bigint | null;
+  /** Active time; waiting for people does not count. */
+  readonly runDeadlineMs: number;
+}
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
