@@ -23,6 +23,20 @@ export const FAILPOINTS = [
   "agent.after_run_ended",
   // tickets
   "runs.after_ticket_filed",
+  // dispatch: claim, send, settle
+  "dispatch.before_claim",
+  "dispatch.after_claim",
+  "dispatch.before_send",
+  "dispatch.after_send",
+  "dispatch.after_settle",
+  "dispatch.after_local",
+  "dispatch.after_webhook_stored",
+  "dispatch.before_webhook_judged",
+  // reconcile
+  "reconcile.after_take",
+  "reconcile.after_probe",
+  "reconcile.after_resend_claimed",
+  "reconcile.after_settle",
 ] as const;
 export type FailpointName = (typeof FAILPOINTS)[number];
 

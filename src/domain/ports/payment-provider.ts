@@ -3,6 +3,7 @@
  * No method throws for what the provider or the network did: those are outcomes.
  */
 import type { AttemptOutcome, Listing } from "../evidence.js";
+import type { JsonObject } from "../json.js";
 import type { Operation } from "../operation.js";
 
 /** A request as it is stored with the first attempt and sent again parameter for parameter. */
@@ -36,15 +37,47 @@ export class SendRefused extends Error {
   }
 }
 
+/** Whose effects to list: a payment intent or a subscription of the provider. An `Operation` is one. */
+export interface ProviderTarget {
+  readonly paymentIntent: string | null;
+  readonly providerSubscription: string | null;
+}
+
+export interface ReadOptions {
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
+
 export interface PaymentProvider {
   /** The request for this operation. Pure; called once, for the first attempt. */
   buildRequest(operation: Operation): StoredRequest;
   /** Sends once and judges the answer against the operation's material fields (the postcondition). */
   execute(operation: Operation, request: StoredRequest, options: SendOptions): Promise<AttemptOutcome>;
-  /** Reads everything the provider lists for the operation's target, to the last page. */
-  list(operation: Operation, options: { timeoutMs: number; signal?: AbortSignal }): Promise<Listing>;
-  /** Reads one effect by the provider's reference. */
-  read(ref: string, options: { timeoutMs: number }): Promise<Listing>;
+  /** Everything the provider lists for one target, to the last page, with its balance. */
+  list(target: ProviderTarget, options: ReadOptions): Promise<Listing>;
+  /** Every refund of the whole account since then, to the last page. `balance` is null. */
+  listSince(since: Date, options: ReadOptions): Promise<Listing>;
+  /** One effect by the provider's reference; a complete listing without effects: there is no such thing. */
+  read(ref: string, options: ReadOptions): Promise<Listing>;
   /** The provider answers at all (for health). */
   ping(options: { timeoutMs: number }): Promise<{ ok: true } | { ok: false; reason: string }>;
 }
+
+/** A webhook whose signature holds: one event about one object. */
+export interface ProviderEvent {
+  /** Unique for the event; the same id is the same event however often it comes. */
+  id: string;
+  type: string;
+  /** The object the event is about, as it was then. Judged only after it has been read again. */
+  objectId: string | null;
+  paymentIntent: string | null;
+  subscription: string | null;
+  operationId: string | null;
+  /** The body, parsed. */
+  payload: JsonObject;
+}
+
+export type WebhookReading = { ok: true; event: ProviderEvent } | { ok: false; reason: string };
+
+/** Checks the signature over the exact bytes and reads the event. Never throws. */
+export type VerifyWebhook = (rawBody: Buffer, signature: string | undefined, now: Date) => WebhookReading;
