@@ -32,6 +32,11 @@ export const RUN_TRANSITIONS = {
   cancelled: [],
 } as const satisfies Record<RunState, readonly RunState[]>;
 
+/** States from which a run may come to `to`, the state itself included where it is no end (looking again changes nothing). */
+export function runStatesBefore(to: RunState): readonly RunState[] {
+  return RUN_STATES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunState[]).includes(to) || (from === to && !isRunEnd(to)));
+}
+
 /** How the ticket is tied to a customer. Identity is never the model's. */
 export type Binding = "none" | "unconfirmed" | "confirmed";
 

@@ -1,9 +1,44 @@
 /**
  * The runs room: the only writer of tickets, runs, turns, tool calls, notes and spend.
  *
- * Lock order: this room's rows come last (approval, operation, order, payment, totals, then run), so a transaction that also
- * touches the ledger writes here at its end.
+ * Lock order: this room's rows come last (approval, operation, order, payment, totals, then ticket, then run, then the day's
+ * spend), so a transaction that also touches the ledger writes here at its end.
  */
 
 export type * from "./api.js";
+export { bindingSentence, changeBinding, confirmBinding } from "./binding.js";
+export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
+export { type EndRun, endRun } from "./ending.js";
+export { type GiveBack, giveBack, LeaseLost, leaseRun, renewLease, setRunning } from "./lease.js";
+export {
+  callsOfOperation,
+  currentRun,
+  dueRuns,
+  findRuns,
+  findTicket,
+  getRun,
+  getTicket,
+  type ListedRun,
+  listRuns,
+  type RunList,
+  ticketOfThread,
+  viewRun,
+} from "./read.js";
+export { requestCancel, runOfThread, threadReply } from "./replies.js";
+export { isBlank, startRun, startRunIn } from "./start.js";
+export { fileTicket, setTicketThread } from "./tickets.js";
+export { type Trace, type TracedOperation, traceRun } from "./trace.js";
+export {
+  type CallResult,
+  type CallUpdate,
+  decideCall,
+  finishCall,
+  moveTurn,
+  type NewCall,
+  type NewTurn,
+  recordCodeTurn,
+  recordTurn,
+} from "./turns.js";
 export type * from "./types.js";
+export { type RunVerdict, verifyRun } from "./verify.js";
+export { wakeRun, wakeWaitingRuns } from "./wakeups.js";

@@ -194,6 +194,8 @@ CREATE TABLE runs (
   deadline_ms bigint NOT NULL,
   model_failures integer NOT NULL DEFAULT 0,
   due_at timestamptz,
+  -- something this run waits for happened while it was leased: look again before giving it back
+  woken boolean NOT NULL DEFAULT false,
   lease_token bigint NOT NULL DEFAULT 0,
   lease_until timestamptz,
   lease_holder text,

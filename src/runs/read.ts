@@ -1,0 +1,176 @@
+/** Reads: one run, one ticket, a run with everything in it, lists by keyset. */
+import type { SqlRunner } from "../db/connect.js";
+import { utcMicros } from "../db/connect.js";
+import type { OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { RunState } from "../domain/run.js";
+import {
+  ACTIVE_SQL,
+  CALL_COLUMNS,
+  type CallRow,
+  NOTE_COLUMNS,
+  type NoteRow,
+  RUN_COLUMNS,
+  type RunRow,
+  TICKET_COLUMNS,
+  TICKET_FROM,
+  type TicketRow,
+  TURN_COLUMNS,
+  type TurnRow,
+  toCall,
+  toNote,
+  toRun,
+  toTicket,
+  toTurn,
+} from "./rows.js";
+import type { Run, RunView, Ticket, ToolCall } from "./types.js";
+
+/** Null when there is none. */
+export async function getRun(db: SqlRunner, runId: RunId): Promise<Run | null> {
+  const [row] = await db.sql<RunRow>("runs.get", `SELECT ${RUN_COLUMNS} FROM runs r WHERE r.id = $1`, [
+    runId,
+  ]);
+  return row === undefined ? null : toRun(row);
+}
+
+/** Null when there is none. */
+export async function getTicket(db: SqlRunner, ticketId: TicketId): Promise<Ticket | null> {
+  const [row] = await db.sql<TicketRow>(
+    "runs.ticket",
+    `SELECT ${TICKET_COLUMNS} FROM ${TICKET_FROM} WHERE t.id = $1`,
+    [ticketId],
+  );
+  return row === undefined ? null : toTicket(row);
+}
+
+/** By id or by reference (TCK-2001). */
+export async function findTicket(db: SqlRunner, idOrRef: string): Promise<Ticket | null> {
+  const [row] = await db.sql<TicketRow>(
+    "runs.ticket_find",
+    `SELECT ${TICKET_COLUMNS} FROM ${TICKET_FROM} WHERE t.id = $1 OR t.ref = $1 LIMIT 1`,
+    [idOrRef],
+  );
+  return row === undefined ? null : toTicket(row);
+}
+
+/** The ticket whose thread begins with this message. */
+export async function ticketOfThread(
+  db: SqlRunner,
+  thread: { channelId: string; threadTs: string },
+): Promise<Ticket | null> {
+  const [row] = await db.sql<TicketRow>(
+    "runs.ticket_of_thread",
+    `SELECT ${TICKET_COLUMNS} FROM ${TICKET_FROM} WHERE t.channel_id = $1 AND t.message_ts = $2`,
+    [thread.channelId, thread.threadTs],
+  );
+  return row === undefined ? null : toTicket(row);
+}
+
+/** The run under way of a ticket, if any; else the newest one. */
+export async function currentRun(db: SqlRunner, ticketId: TicketId): Promise<Run | null> {
+  const [row] = await db.sql<RunRow>(
+    "runs.current",
+    `SELECT ${RUN_COLUMNS} FROM runs r WHERE r.ticket_id = $1
+     ORDER BY (r.state IN ${ACTIVE_SQL}) DESC, r.created_at DESC, r.id DESC LIMIT 1`,
+    [ticketId],
+  );
+  return row === undefined ? null : toRun(row);
+}
+
+/** Runs whose id begins with `prefix` (at least the id's kind and 4 more characters); at most 5. */
+export async function findRuns(db: SqlRunner, prefix: string): Promise<Run[]> {
+  if (!/^run_[0-9a-f]{4,32}$/.test(prefix)) return [];
+  const rows = await db.sql<RunRow>(
+    "runs.find",
+    `SELECT ${RUN_COLUMNS} FROM runs r WHERE r.id >= $1 AND r.id < $2 ORDER BY r.id LIMIT 5`,
+    [prefix, `${prefix}g`],
+  );
+  return rows.map(toRun);
+}
+
+/** A run with its ticket, turns, calls and notes, oldest first. Null when there is none. */
+export async function viewRun(db: SqlRunner, runId: RunId): Promise<RunView | null> {
+  const run = await getRun(db, runId);
+  if (run === null) return null;
+  const ticket = await getTicket(db, run.ticketId);
+  if (ticket === null) throw new Error(`run ${runId} has no ticket`);
+  const turns = await db.sql<TurnRow>(
+    "runs.turns",
+    `SELECT ${TURN_COLUMNS} FROM turns WHERE run_id = $1 ORDER BY seq`,
+    [runId],
+  );
+  const calls = await db.sql<CallRow>(
+    "runs.calls",
+    `SELECT ${CALL_COLUMNS.replace(/\w+/g, "k.$&")} FROM tool_calls k JOIN turns t ON t.id = k.turn_id
+     WHERE k.run_id = $1 ORDER BY t.seq, k.position`,
+    [runId],
+  );
+  const notes = await db.sql<NoteRow>(
+    "runs.notes",
+    `SELECT ${NOTE_COLUMNS} FROM run_notes WHERE run_id = $1 ORDER BY created_at, id`,
+    [runId],
+  );
+  return { run, ticket, turns: turns.map(toTurn), calls: calls.map(toCall), notes: notes.map(toNote) };
+}
+
+/** Calls of all runs that asked for this operation, oldest first. */
+export async function callsOfOperation(db: SqlRunner, operationId: OperationId): Promise<ToolCall[]> {
+  const rows = await db.sql<CallRow>(
+    "runs.calls_of_operation",
+    `SELECT ${CALL_COLUMNS} FROM tool_calls WHERE operation_id = $1 ORDER BY created_at, id`,
+    [operationId],
+  );
+  return rows.map(toCall);
+}
+
+export interface ListedRun {
+  run: Run;
+  /** Beginning of the ticket's text, at most 200 characters. */
+  excerpt: string;
+  filer: string;
+}
+
+export interface RunList {
+  runs: readonly ListedRun[];
+  /** Hand it back to go on; null at the end. */
+  next: string | null;
+}
+
+/** Newest first, by keyset. `cursor` is `next` of the page before; a cursor that nobody gave out begins again. */
+export async function listRuns(
+  db: SqlRunner,
+  query: { state?: RunState; filer?: string; limit?: number; cursor?: string | null },
+): Promise<RunList> {
+  const limit = Math.min(Math.max(query.limit ?? 50, 1), 200);
+  const after = readCursor(query.cursor ?? null);
+  const rows = await db.sql<RunRow & { excerpt: string; filer: string; created_us: string }>(
+    "runs.list",
+    `SELECT ${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, ${utcMicros("r.created_at")} AS created_us
+     FROM runs r JOIN tickets t ON t.id = r.ticket_id
+     WHERE ($1::timestamptz IS NULL OR (r.created_at, r.id) < ($1, $2))
+       AND ($3::text IS NULL OR r.state = $3) AND ($4::text IS NULL OR $4 = ANY (t.filers))
+     ORDER BY r.created_at DESC, r.id DESC LIMIT $5`,
+    [after?.at ?? null, after?.id ?? "", query.state ?? null, query.filer ?? null, limit + 1],
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    runs: page.map((row) => ({ run: toRun(row), excerpt: row.excerpt, filer: row.filer })),
+    next: rows.length > limit && last !== undefined ? `${last.created_us}~${last.id}` : null,
+  };
+}
+
+function readCursor(cursor: string | null): { at: string; id: string } | null {
+  const match =
+    cursor === null ? null : /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)~(run_[0-9a-f]{32})$/.exec(cursor);
+  return match === null ? null : { at: match[1] ?? "", id: match[2] ?? "" };
+}
+
+/** Runs that somebody must look at now, longest due first. */
+export async function dueRuns(db: SqlRunner, limit: number): Promise<RunId[]> {
+  const rows = await db.sql<{ id: RunId }>(
+    "runs.due",
+    "SELECT id FROM runs WHERE due_at <= countersign_now() ORDER BY due_at, id LIMIT $1",
+    [limit],
+  );
+  return rows.map((row) => row.id);
+}

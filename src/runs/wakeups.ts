@@ -1,0 +1,35 @@
+/**
+ * Runs that wait are made due inside the transaction of what they waited for. A run that is leased meanwhile is marked, so
+ * that its holder looks again before it lets go: no order of the two loses the news.
+ */
+import type { Tx } from "../db/connect.js";
+import type { OperationId, RunId } from "../domain/ids.js";
+
+const WAKE_SET = `SET woken = true, updated_at = countersign_now(),
+  due_at = CASE WHEN lease_until > countersign_now() THEN due_at ELSE countersign_now() END`;
+
+/** The run has something to look at: a decision, a binding. A run that waits to repeat a model call is left waiting. */
+export async function wakeRun(tx: Tx, runId: RunId): Promise<boolean> {
+  const rows = await tx.sql(
+    "runs.wake",
+    `UPDATE runs ${WAKE_SET}
+     WHERE id = $1 AND state IN ('running','awaiting_binding','awaiting_approval','waiting') RETURNING id`,
+    [runId],
+  );
+  return rows.length > 0;
+}
+
+/** Every run with an unanswered call on this operation; their ids, to be woken after commit. */
+export async function wakeWaitingRuns(tx: Tx, operationId: OperationId): Promise<RunId[]> {
+  const rows = await tx.sql<{ id: RunId }>(
+    "runs.wake_waiting",
+    `UPDATE runs ${WAKE_SET}
+     WHERE id IN (
+       SELECT r.id FROM runs r WHERE r.state IN ('running','awaiting_approval','waiting')
+         AND EXISTS (SELECT 1 FROM tool_calls k WHERE k.operation_id = $1 AND k.run_id = r.id AND k.state <> 'done')
+       ORDER BY r.id FOR NO KEY UPDATE)
+     RETURNING id`,
+    [operationId],
+  );
+  return rows.map((row) => row.id);
+}
