@@ -34,7 +34,9 @@ export const RUN_TRANSITIONS = {
 
 /** States from which a run may come to `to`, the state itself included where it is no end (looking again changes nothing). */
 export function runStatesBefore(to: RunState): readonly RunState[] {
-  return RUN_STATES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunState[]).includes(to) || (from === to && !isRunEnd(to)));
+  return RUN_STATES.filter(
+    (from) => (RUN_TRANSITIONS[from] as readonly RunState[]).includes(to) || (from === to && !isRunEnd(to)),
+  );
 }
 
 /** How the ticket is tied to a customer. Identity is never the model's. */
