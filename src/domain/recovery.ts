@@ -6,6 +6,7 @@
  * 3. An empty lookup is "unknown" unless the contract makes it terminal.
  * 4. Every path that cannot end by itself ends with a person.
  */
+import { assertNever } from "./assert-never.js";
 import type { EffectContract } from "./contract.js";
 import type { AttemptVerdict, Evidence, ProviderEffect } from "./evidence.js";
 
@@ -40,6 +41,7 @@ export type QuarantineReason =
   | "pending_too_long"
   | "unknown_too_long"
   | "proof_incomplete"
+  | "key_conflict"
   | "evidence_contradicts";
 
 export type Move =
@@ -50,3 +52,135 @@ export type Move =
   | { readonly do: "send_again"; readonly why: "not_committed" | "key_is_safe" }
   | { readonly do: "later"; readonly why: string }
   | { readonly do: "quarantine"; readonly reason: QuarantineReason; readonly detail: string };
+
+/** Attempts that are proven to have done nothing. A business refusal proves it for its own attempt alone. */
+export const provenNotExecuted = (verdict: AttemptFact["verdict"]): boolean =>
+  verdict === "not_executed" || verdict === "rejected" || verdict === "failed_at_provider";
+
+/** The provider holds another request under our key: what is sent under it again is refused again. */
+const KEY_CONFLICT = "idempotency_error";
+
+/**
+ * Whether a request under the operation's key may leave now: the key is safe to repeat and its life, counted from the first
+ * claim, outlasts the request's timeout and a margin.
+ */
+export function keyIsSafe(
+  contract: EffectContract,
+  clock: { now: Date; firstClaimedAt: Date | null; timeoutMs: number; marginMs: number },
+): boolean {
+  if (!contract.keyed) return false;
+  if (contract.keyTtlMs === null || clock.firstClaimedAt === null) return true;
+  const endsAt = clock.firstClaimedAt.getTime() + contract.keyTtlMs;
+  return clock.now.getTime() + clock.timeoutMs + clock.marginMs < endsAt;
+}
+
+/** Whether nothing that was sent can still commit: the contract knows a bound and it has passed since our last sender. */
+export function inflightBoundPassed(
+  contract: EffectContract,
+  clock: { now: Date; lastSendEndedAt: Date | null },
+): boolean {
+  if (contract.inflightBoundMs === null || clock.lastSendEndedAt === null) return false;
+  return clock.lastSendEndedAt.getTime() + contract.inflightBoundMs <= clock.now.getTime();
+}
+
+/** Whether an empty, complete lookup means that nothing happened and nothing will. */
+export const absenceIsTerminal = (
+  contract: EffectContract,
+  clock: { now: Date; lastSendEndedAt: Date | null },
+): boolean => contract.readback.kind === "strong" && inflightBoundPassed(contract, clock);
+
+/** The one legal move. */
+export function recover(input: RecoveryInput): Move {
+  const { evidence } = input;
+  switch (evidence.says) {
+    case "committed":
+      if (evidence.postcondition === "holds") return { do: "confirm", effect: evidence.effect };
+      return quarantine(
+        "postcondition_failed",
+        `${evidence.effect.ref} differs in ${evidence.differs.join(", ")}`,
+      );
+    case "duplicate":
+      return quarantine("duplicate_effect", refs(evidence.effects));
+    case "unattributed":
+      return quarantine("unattributed_effect", refs(evidence.effects));
+    case "pending":
+      return overdue(input)
+        ? quarantine("pending_too_long", `${evidence.effect.ref}: ${evidence.reason}`)
+        : { do: "later", why: `pending: ${evidence.reason}` };
+    case "failed_at_provider":
+      return failedThere(input, evidence.effect, evidence.code);
+    case "absent":
+      return nothingFound(input, absenceIsTerminal(input.contract, input), "nothing is listed");
+    case "unknown":
+      return nothingFound(input, false, evidence.reason);
+    default:
+      return assertNever(evidence);
+  }
+}
+
+/**
+ * Accepted, then failed: proven for the object that was read. Attempts under one key share one object; without a key every
+ * other attempt must be proven by itself.
+ */
+function failedThere(input: RecoveryInput, effect: ProviderEffect, code: string): Move {
+  const unproven = input.attempts.filter(({ verdict }) => !provenNotExecuted(verdict)).length;
+  if (input.contract.keyed || unproven <= 1) {
+    return { do: "reject", code, detail: `${effect.ref} failed at the provider` };
+  }
+  return overdue(input)
+    ? quarantine("proof_incomplete", `${effect.ref} failed, but another attempt is open`)
+    : { do: "later", why: "another attempt is open" };
+}
+
+function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Move {
+  const { attempts, contract } = input;
+  if (attempts.length > 0 && attempts.every(({ verdict }) => provenNotExecuted(verdict))) {
+    const refusal = attempts.find(({ verdict }) => verdict !== "not_executed");
+    return refusal === undefined
+      ? { do: "prepare_again", why: "no attempt was executed" }
+      : { do: "reject", code: refusal.code ?? refusal.verdict, detail: "refused by the provider" };
+  }
+  if (attempts.some(({ verdict }) => verdict === "committed")) {
+    return overdue(input)
+      ? quarantine("evidence_contradicts", "an answer said committed, and the provider lists nothing")
+      : { do: "later", why: "an answer said committed; the list lags behind" };
+  }
+  if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
+  if (attempts.at(-1)?.verdict === "rejected") {
+    // The provider refused our last attempt while an earlier one is open: repeating it brings the same refusal.
+    const refused = "the last attempt was refused while an earlier one is open";
+    return overdue(input) ? quarantine("proof_incomplete", refused) : { do: "later", why: refused };
+  }
+  const exhausted = attempts.length >= input.maxAttempts;
+  if (keyIsSafe(contract, input)) {
+    if (overdue(input) || exhausted) return quarantine("unknown_too_long", why);
+    return { do: "send_again", why: terminal ? "not_committed" : "key_is_safe" };
+  }
+  if (terminal) {
+    if (exhausted) return quarantine("unknown_too_long", why);
+    // A key past its life is never sent again, even though nothing happened: the operation is prepared anew and ends unsent.
+    if (contract.keyed)
+      return { do: "prepare_again", why: "proven not committed, and the key's life is over" };
+    return { do: "send_again", why: "not_committed" };
+  }
+  return overdue(input) ? quarantine("unknown_too_long", why) : { do: "later", why };
+}
+
+/** Sending again only repeats the refusal, so nothing is sent: once the list has had time to show the effect, a person looks. */
+function keyConflict(input: RecoveryInput, why: string): Move {
+  const lag = input.contract.readback.kind === "eventual" ? input.contract.readback.lagMs : 0;
+  const looked =
+    input.evidence.says === "absent" &&
+    input.lastSendEndedAt !== null &&
+    input.lastSendEndedAt.getTime() + lag <= input.now.getTime();
+  return looked || overdue(input)
+    ? quarantine("key_conflict", "the provider holds another request under this operation's key")
+    : { do: "later", why: `another request under this key; ${why}` };
+}
+
+const overdue = (input: RecoveryInput): boolean =>
+  input.now.getTime() - input.unknownSince.getTime() >= input.quarantineAfterMs;
+
+const quarantine = (reason: QuarantineReason, detail: string): Move => ({ do: "quarantine", reason, detail });
+
+const refs = (effects: readonly ProviderEffect[]): string => effects.map(({ ref }) => ref).join(", ");

@@ -1,0 +1,70 @@
+/**
+ * What one attempt's outcome makes of its operation (DESIGN §5, "A verdict belongs to an attempt").
+ *
+ * 1. REJECTED, and going back to PREPARED, need every attempt proven not executed; while another is open, a refusal is
+ *    evidence about its own attempt only ("already refunded" may be our own refund).
+ * 2. Only an effect whose postcondition holds confirms. Everything that is not proven is unknown.
+ */
+import { assertNever } from "./assert-never.js";
+import type { AttemptOutcome, ProviderEffect } from "./evidence.js";
+import { type AttemptFact, provenNotExecuted } from "./recovery.js";
+
+export type Settlement =
+  | { readonly event: "settle_confirmed"; readonly effect: ProviderEffect }
+  | { readonly event: "settle_rejected"; readonly code: string; readonly detail: string }
+  | {
+      readonly event: "not_executed";
+      readonly code: string;
+      readonly detail: string;
+      readonly retryAfterMs: number | null;
+    }
+  /** `look`: how soon a reconciler should look. */
+  | {
+      readonly event: "settle_unknown";
+      readonly code: string;
+      readonly detail: string;
+      readonly look: "now" | "backoff";
+    };
+
+/** `others`: the attempts before this one, as their rows say. */
+export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFact[]): Settlement {
+  const othersProven = others.every(({ verdict }) => provenNotExecuted(verdict));
+  switch (outcome.verdict) {
+    case "committed":
+      return { event: "settle_confirmed", effect: outcome.effect };
+    case "postcondition_failed":
+      return {
+        event: "settle_unknown",
+        code: "postcondition_failed",
+        detail: `${outcome.effect.ref} differs in ${outcome.differs.join(", ")}`,
+        look: "now",
+      };
+    case "pending":
+      return { event: "settle_unknown", code: "pending", detail: outcome.reason, look: "backoff" };
+    case "not_executed":
+      return othersProven
+        ? {
+            event: "not_executed",
+            code: outcome.code,
+            detail: outcome.detail,
+            retryAfterMs: outcome.retryAfterMs,
+          }
+        : { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "backoff" };
+    case "rejected":
+      return othersProven
+        ? { event: "settle_rejected", code: outcome.code, detail: outcome.detail }
+        : { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "now" };
+    case "failed_at_provider":
+      return othersProven
+        ? {
+            event: "settle_rejected",
+            code: outcome.code,
+            detail: `${outcome.effect.ref} failed at the provider`,
+          }
+        : { event: "settle_unknown", code: outcome.code, detail: outcome.effect.ref, look: "now" };
+    case "unknown":
+      return { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "backoff" };
+    default:
+      return assertNever(outcome);
+  }
+}
