@@ -14,6 +14,7 @@ import {
   WebClient,
 } from "@slack/web-api";
 import { Agent, fetch as undiciFetch } from "undici";
+import { CountersignError } from "../domain/errors.js";
 import type { SlackConfig, SlackLog } from "./types.js";
 
 export interface SlackWeb {
@@ -136,6 +137,35 @@ export function callFailure(error: unknown): CallFailure {
     return { kind: "unknown", detail: error.message.slice(0, 300) };
   }
   return { kind: "unknown", detail: String(error).slice(0, 300) };
+}
+
+/** Codes with which Slack says that a token is no good: trying again changes nothing. */
+const TOKEN_REFUSALS: ReadonlySet<string> = new Set([
+  "invalid_auth",
+  "not_authed",
+  "account_inactive",
+  "token_revoked",
+  "token_expired",
+  "not_allowed_token_type",
+  "user_removed_from_team",
+  "team_disabled",
+  "no_permission",
+  "missing_scope",
+]);
+
+/** The code, when this is Slack refusing the token itself; else null. */
+export function refusalCode(error: unknown): string | null {
+  if (!(error instanceof WebAPIPlatformError)) return null;
+  const code = (error.data as { error?: string }).error ?? "";
+  return TOKEN_REFUSALS.has(code) ? code : null;
+}
+
+/** Ends a start: names the variable to look at. */
+export function slackRefusedUs(variable: string, code: string): CountersignError {
+  return new CountersignError(
+    "slack_auth",
+    `Slack refuses ${variable} (${code}); set it to the app's current token.`,
+  );
 }
 
 /**

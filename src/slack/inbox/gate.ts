@@ -1,0 +1,251 @@
+/**
+ * The gate between a receiver and Bolt.
+ *
+ * 1. Nothing is acknowledged before it is a row; without a database an event is not acknowledged (Slack sends it again) and a click
+ *    is answered with "not recorded" (Slack does not).
+ * 2. Whatever Bolt's listeners do or throw, every arrival that was stored is acknowledged exactly once, so that neither the
+ *    404 after three seconds nor the second-acknowledgement error can happen (facts/slack §1.2).
+ * 3. An acknowledgement that fails is only logged: what depends on it will be delivered again (B11).
+ */
+import type { App, ReceiverEvent } from "@slack/bolt";
+import type { JsonObject } from "../../domain/json.js";
+import type { SlackContext, SlackIdentity } from "../types.js";
+import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
+import { belongsToUs } from "./ours.js";
+import { type InboxRow, type Stored, storeArrival, withdraw } from "./store.js";
+
+/** What a listener finds in Bolt's context under `countersign`. */
+export interface Received {
+  /** Null for what is answered without a row (closed forms, options) and for duplicates, whose row is another's. */
+  readonly row: InboxRow | null;
+  readonly duplicate: boolean;
+  readonly arrivedAtMs: number;
+}
+
+/** The transport turns this into a status (HTTP) or leaves the envelope unacknowledged (Socket Mode). */
+export class ArrivalRefused extends Error {
+  readonly status: number;
+  /** Slack may send it again. */
+  readonly again: boolean;
+  constructor(status: number, message: string, again: boolean) {
+    super(message);
+    this.name = "ArrivalRefused";
+    this.status = status;
+    this.again = again;
+  }
+}
+
+export interface Gate {
+  processEvent(event: ReceiverEvent): Promise<void>;
+  /** Arrivals that are still being worked on. */
+  busy(): number;
+}
+
+interface GateDeps {
+  readonly ctx: Pick<SlackContext, "db" | "ids" | "log" | "metrics" | "web" | "config">;
+  readonly identity: () => SlackIdentity | null;
+  /** A monotonic clock in milliseconds. */
+  readonly monotonicMs: () => number;
+  readonly app: Pick<App, "processEvent">;
+}
+
+/** Slack waits three seconds; a database that needs longer than this is away. */
+const STORE_DEADLINE_MS = 2_000;
+/** Kinds whose handling goes on in this process, so the row is born with our lease. */
+const LEASED: ReadonlySet<InboxKind> = new Set(["action", "view", "command", "shortcut"]);
+
+export const NOT_RECORDED =
+  "Countersign cannot reach its database, so nothing was recorded. Please try again in a minute.";
+
+export function createGate(deps: GateDeps): Gate {
+  let busy = 0;
+  return {
+    busy: () => busy,
+    processEvent: async (event) => {
+      busy += 1;
+      try {
+        await receive(deps, event);
+      } finally {
+        busy -= 1;
+      }
+    },
+  };
+}
+
+async function receive(deps: GateDeps, event: ReceiverEvent): Promise<void> {
+  const { ctx } = deps;
+  const arrivedAtMs = deps.monotonicMs();
+  const body = event.body as JsonObject;
+  const arrival = arrivalOf(body, ctx.config.channels);
+  const ack = once(deps, event, arrival, arrivedAtMs);
+
+  const identity = deps.identity();
+  if (identity === null) throw new ArrivalRefused(503, "Slack has not told us yet who we are", true);
+  const belongs = belongsToUs(body, identity);
+  if (!belongs.ok) {
+    ctx.metrics.refused(belongs.why);
+    ctx.log.warn({ why: belongs.why, kind: arrival.kind }, "refused an arrival that is not for this app");
+    throw new ArrivalRefused(403, belongs.why, false);
+  }
+
+  switch (arrival.kind) {
+    case "noise":
+      return ack.run();
+    case "rate_limited":
+      ctx.log.error(
+        { minute: arrival.minute },
+        "Slack dropped events of this app: more than it delivers in an hour",
+      );
+      return ack.run();
+    case "unreadable":
+      ctx.metrics.refused("unreadable");
+      ctx.log.warn({ why: arrival.why }, "acknowledged a payload that could not be read");
+      return ack.run();
+    case "closed":
+    case "options":
+      return passOn(deps, event, ack, { row: null, duplicate: false, arrivedAtMs });
+    default:
+      return record(deps, event, ack, arrival, arrivedAtMs);
+  }
+}
+
+async function record(
+  deps: GateDeps,
+  event: ReceiverEvent,
+  ack: Ack,
+  arrival: Extract<Arrival, { kind: InboxKind }>,
+  arrivedAtMs: number,
+): Promise<void> {
+  let stored: Stored;
+  try {
+    stored = await storeInTime(deps, event, arrival);
+  } catch (error) {
+    deps.ctx.log.error({ kind: arrival.kind, error: String(error) }, "could not store an arrival");
+    return notRecorded(deps, arrival, event.body as JsonObject, ack);
+  }
+  const duplicate = stored.outcome === "duplicate";
+  if (duplicate && (arrival.kind === "message" || arrival.kind === "event")) return ack.run();
+  await passOn(deps, event, ack, {
+    row: stored.outcome === "new" ? stored.row : null,
+    duplicate,
+    arrivedAtMs,
+  });
+}
+
+async function storeInTime(
+  deps: GateDeps,
+  event: ReceiverEvent,
+  arrival: Extract<Arrival, { kind: InboxKind }>,
+): Promise<Stored> {
+  const { ctx } = deps;
+  const storing = storeArrival(ctx, {
+    key: arrival.key,
+    kind: arrival.kind,
+    body: arrival.stored,
+    retryNum: event.retryNum ?? null,
+    leased: LEASED.has(arrival.kind),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), STORE_DEADLINE_MS);
+  });
+  try {
+    const first = await Promise.race([storing, late]);
+    if (first !== "late") return first;
+  } finally {
+    clearTimeout(timer);
+  }
+  // The person is told that nothing was recorded: a row that still comes into being is taken back. An event is only not
+  // acknowledged, so its row may stay.
+  if (LEASED.has(arrival.kind)) {
+    storing
+      .then(
+        (stored) => (stored.outcome === "new" ? withdraw(ctx, stored.row.id) : undefined),
+        () => undefined,
+      )
+      .catch((error: unknown) => ctx.log.error({ error: String(error) }, "could not take a late row back"));
+  } else {
+    storing.catch(() => undefined);
+  }
+  throw new Error(`the database took longer than ${STORE_DEADLINE_MS} ms`);
+}
+
+/** No false acknowledgement: an event comes again, a person reads that nothing was recorded. */
+async function notRecorded(
+  deps: GateDeps,
+  arrival: Extract<Arrival, { kind: InboxKind }>,
+  body: JsonObject,
+  ack: Ack,
+): Promise<void> {
+  switch (arrival.kind) {
+    case "message":
+    case "event":
+      throw new ArrivalRefused(503, "the arrival could not be stored", true);
+    case "command":
+      return ack.run({ response_type: "ephemeral", text: NOT_RECORDED });
+    case "view": {
+      const block = firstBlock(arrival.stored);
+      if (block === null) throw new ArrivalRefused(503, "the form could not be stored", false);
+      return ack.run({ response_action: "errors", errors: { [block]: NOT_RECORDED } });
+    }
+    case "action":
+    case "shortcut": {
+      const url = body["response_url"];
+      // Without a response_url (App Home, global shortcut) only Slack's own error can tell the person.
+      if (typeof url !== "string") throw new ArrivalRefused(503, "the click could not be stored", false);
+      await ack.run();
+      await deps.ctx.web
+        .respond(url, { response_type: "ephemeral", replace_original: false, text: NOT_RECORDED })
+        .catch((error: unknown) =>
+          deps.ctx.log.warn({ error: String(error) }, "could not say that nothing was recorded"),
+        );
+    }
+  }
+}
+
+/** Errors are keyed by an input block: the first that has a value. */
+function firstBlock(stored: JsonObject): string | null {
+  const view = stored["view"] as { state?: { values?: Record<string, unknown> } } | undefined;
+  return Object.keys(view?.state?.values ?? {})[0] ?? null;
+}
+
+async function passOn(deps: GateDeps, event: ReceiverEvent, ack: Ack, received: Received): Promise<void> {
+  try {
+    await deps.app.processEvent({
+      ...event,
+      ack: ack.run,
+      customProperties: { ...event.customProperties, countersign: received },
+    });
+  } catch (error) {
+    deps.ctx.log.error({ error: String(error) }, "a listener failed");
+  }
+  if (!ack.done()) await ack.run();
+}
+
+interface Ack {
+  run(response?: unknown): Promise<void>;
+  done(): boolean;
+}
+
+function once(deps: GateDeps, event: ReceiverEvent, arrival: Arrival, arrivedAtMs: number): Ack {
+  let done = false;
+  return {
+    done: () => done,
+    run: async (response) => {
+      if (done) {
+        deps.ctx.log.debug({ kind: arrival.kind }, "already acknowledged");
+        return;
+      }
+      done = true;
+      try {
+        await event.ack(response);
+        deps.ctx.metrics.acknowledged(arrival.kind, deps.monotonicMs() - arrivedAtMs);
+      } catch (error) {
+        deps.ctx.log.warn(
+          { kind: arrival.kind, error: String(error) },
+          "an acknowledgement failed; Slack may send it again",
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * The inbox table. A row is written before its arrival is acknowledged; from then on it is ours to finish, in this process or
+ * in any other.
+ */
+import type { Db } from "../../db/connect.js";
+import type { JsonObject } from "../../domain/json.js";
+import type { Ids } from "../../domain/ports/clock.js";
+import type { InboxKind } from "./arrival.js";
+
+export interface InboxRow {
+  readonly id: string;
+  readonly kind: InboxKind;
+  readonly body: JsonObject;
+  readonly failures: number;
+  readonly receivedAt: Date;
+  /** Fencing token of the lease that we hold. */
+  readonly token: bigint;
+}
+
+export type Stored =
+  /** Ours: for interactions the lease is taken with the row, because the same process goes on with it at once. */
+  | { readonly outcome: "new"; readonly row: InboxRow }
+  | { readonly outcome: "duplicate"; readonly id: string; readonly done: boolean };
+
+/** How long a handler may take before another process may take the row over. */
+export const INBOX_LEASE_MS = 30_000;
+
+interface Insert {
+  readonly key: string;
+  readonly kind: InboxKind;
+  readonly body: JsonObject;
+  readonly retryNum: number | null;
+  /** Take the lease with the row. */
+  readonly leased: boolean;
+}
+
+const INSERT = `
+  INSERT INTO slack_inbox (id, dedupe_key, kind, body, retry_num, due_at, lease_token, lease_until)
+  SELECT $1, $2, $3, $4::jsonb, $5,
+         n + make_interval(secs => CASE WHEN $6 THEN $7 / 1000.0 ELSE 0 END),
+         CASE WHEN $6 THEN 1 ELSE 0 END,
+         CASE WHEN $6 THEN n + make_interval(secs => $7 / 1000.0) END
+    FROM (SELECT countersign_now() AS n) AS clock
+  ON CONFLICT (dedupe_key) DO NOTHING
+  RETURNING received_at`;
+
+export async function storeArrival(ctx: { db: Db; ids: Ids }, insert: Insert): Promise<Stored> {
+  const id = ctx.ids.next("inb_");
+  const [row] = await ctx.db.sql<{ received_at: Date }>("slack.inbox.insert", INSERT, [
+    id,
+    insert.key,
+    insert.kind,
+    JSON.stringify(insert.body),
+    insert.retryNum,
+    insert.leased,
+    INBOX_LEASE_MS,
+  ]);
+  if (row !== undefined) {
+    const { kind, body } = insert;
+    return { outcome: "new", row: { id, kind, body, failures: 0, receivedAt: row.received_at, token: 1n } };
+  }
+  const [known] = await ctx.db.sql<{ id: string; done: boolean }>(
+    "slack.inbox.known",
+    "SELECT id, processed_at IS NOT NULL AS done FROM slack_inbox WHERE dedupe_key = $1",
+    [insert.key],
+  );
+  return { outcome: "duplicate", id: known?.id ?? id, done: known?.done ?? true };
+}
+
+/** Takes a row back whose arrival was answered with "not recorded", because the database had been too slow. */
+export async function withdraw(ctx: { db: Db }, id: string): Promise<void> {
+  await ctx.db.sql(
+    "slack.inbox.withdraw",
+    "DELETE FROM slack_inbox WHERE id = $1 AND processed_at IS NULL AND lease_token <= 1",
+    [id],
+  );
+}
+
+const CLAIM = `
+  UPDATE slack_inbox
+     SET lease_token = lease_token + 1,
+         lease_until = countersign_now() + make_interval(secs => $2 / 1000.0),
+         due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
+   WHERE id = $1 AND processed_at IS NULL AND (lease_until IS NULL OR lease_until < countersign_now())
+  RETURNING kind, body, failures, received_at, lease_token`;
+
+/** Takes the lease of an unfinished row; null when there is nothing to do (done, leased by another, unknown). */
+export async function claimArrival(ctx: { db: Db }, id: string): Promise<InboxRow | null> {
+  const [row] = await ctx.db.sql<{
+    kind: InboxKind;
+    body: JsonObject;
+    failures: number;
+    received_at: Date;
+    lease_token: bigint;
+  }>("slack.inbox.claim", CLAIM, [id, INBOX_LEASE_MS]);
+  if (row === undefined) return null;
+  const { kind, body, failures, received_at, lease_token } = row;
+  return { id, kind, body, failures, receivedAt: received_at, token: lease_token };
+}
+
+/** True when the row was ours to finish. */
+export async function finishArrival(ctx: { db: Db }, row: InboxRow, note: string | null): Promise<boolean> {
+  const done = await ctx.db.sql(
+    "slack.inbox.finish",
+    `UPDATE slack_inbox SET processed_at = countersign_now(), due_at = NULL, lease_until = NULL, last_error = $3
+      WHERE id = $1 AND lease_token = $2 AND processed_at IS NULL RETURNING id`,
+    [row.id, row.token, note],
+  );
+  return done.length === 1;
+}
+
+/** Gives the row back for a later try after `delayMs`. */
+export async function postponeArrival(
+  ctx: { db: Db },
+  row: InboxRow,
+  delayMs: number,
+  error: string,
+): Promise<void> {
+  await ctx.db.sql(
+    "slack.inbox.postpone",
+    `UPDATE slack_inbox SET failures = failures + 1, last_error = $4, lease_until = NULL,
+            due_at = countersign_now() + make_interval(secs => $3 / 1000.0)
+      WHERE id = $1 AND lease_token = $2 AND processed_at IS NULL`,
+    [row.id, row.token, delayMs, error.slice(0, 500)],
+  );
+}
+
+/** Unfinished rows that are due, oldest first; for the sweeper. */
+export async function dueArrivals(ctx: { db: Db }, limit: number): Promise<readonly string[]> {
+  const found = await ctx.db.sql<{ id: string }>(
+    "slack.inbox.due",
+    `SELECT id FROM slack_inbox WHERE due_at IS NOT NULL AND due_at <= countersign_now()
+      ORDER BY due_at, id LIMIT $1`,
+    [limit],
+  );
+  return found.map(({ id }) => id);
+}

@@ -1,0 +1,130 @@
+/**
+ * The one HTTP server: Slack's requests in HTTP mode, and in both modes the routes that the composition root hands in.
+ *
+ * Bolt verifies the signature. Before it, this file refuses what Bolt lets through: a timestamp from the future (facts §1.4), and
+ * reads what Bolt does not: a form content type with a charset.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { HTTPReceiver } from "@slack/bolt";
+import { ArrivalRefused } from "../inbox/gate.js";
+import type { HttpRoutes, SlackLog, SlackMetrics } from "../types.js";
+import { sdkLogger } from "../web.js";
+
+const MAX_SKEW_S = 300;
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CLOSE_PATIENCE_MS = 5_000;
+
+export const EVENTS_PATH = "/slack/events";
+
+/** Bolt's receiver without a server of its own; its answers to what the gate refuses are the gate's. */
+export function createHttpReceiver(signingSecret: string, log: SlackLog): HTTPReceiver {
+  return new HTTPReceiver({
+    signingSecret,
+    endpoints: [EVENTS_PATH],
+    logger: sdkLogger(log),
+    processEventErrorHandler: async ({ error, response }) => {
+      const refused = error instanceof ArrivalRefused ? error : null;
+      if (refused === null) log.error({ error: String(error) }, "an arrival could not be processed");
+      if (!response.headersSent) {
+        response.writeHead(
+          refused?.status ?? 500,
+          refused?.again === false ? { "x-slack-no-retry": "1" } : {},
+        );
+        response.end();
+      }
+      // "Acknowledged" here means answered: Bolt must not answer 404 three seconds later.
+      return true;
+    },
+    unhandledRequestHandler: ({ response }) => {
+      if (response.headersSent) return;
+      log.error({}, "an arrival was not acknowledged within three seconds");
+      response.writeHead(503);
+      response.end();
+    },
+  });
+}
+
+export interface HttpServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface HttpServerOptions {
+  readonly port: number;
+  readonly routes: HttpRoutes;
+  /** Null in Socket Mode: then nothing is served on Slack's path. */
+  readonly receiver: HTTPReceiver | null;
+  readonly nowMs: () => number;
+  readonly log: SlackLog;
+  readonly metrics: SlackMetrics;
+}
+
+/** Listens. Rejects with the server's error (EADDRINUSE) when the port is taken. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const server = createServer((req, res) => serve(options, req, res));
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  server.on("error", (error) => options.log.error({ error: error.message }, "HTTP server error"));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    close: () => closeServer(server),
+  };
+}
+
+function serve(options: HttpServerOptions, req: IncomingMessage, res: ServerResponse): void {
+  const path = (req.url ?? "/").split("?", 1)[0] ?? "/";
+  const method = (req.method ?? "GET").toUpperCase();
+  if (options.receiver !== null && path === EVENTS_PATH && method === "POST") {
+    slackRequest(options, options.receiver, req, res);
+    return;
+  }
+  const route = options.routes[`${method} ${path}`];
+  if (route === undefined) {
+    res.writeHead(404, { "content-type": "text/plain" }).end("not found\n");
+    return;
+  }
+  Promise.resolve()
+    .then(() => route(req, res))
+    .catch((error: unknown) => {
+      options.log.error({ path, error: String(error) }, "a route failed");
+      if (!res.headersSent) res.writeHead(500);
+      res.end();
+    });
+}
+
+function slackRequest(
+  options: HttpServerOptions,
+  receiver: HTTPReceiver,
+  req: IncomingMessage,
+  res: ServerResponse,
+): void {
+  const stamp = req.headers["x-slack-request-timestamp"];
+  const seconds = typeof stamp === "string" && /^\d{1,12}$/.test(stamp) ? Number(stamp) : null;
+  if (seconds === null || Math.abs(options.nowMs() / 1000 - seconds) > MAX_SKEW_S) {
+    options.metrics.refused("timestamp");
+    res.writeHead(401).end();
+    return;
+  }
+  const type = req.headers["content-type"];
+  if (type?.startsWith("application/x-www-form-urlencoded;")) {
+    req.headers["content-type"] = "application/x-www-form-urlencoded";
+  }
+  receiver.requestListener(req, res);
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_PATIENCE_MS);
+  await closed;
+  clearTimeout(timer);
+}
