@@ -165,6 +165,7 @@ export interface ControlContext {
   seed: string;
   setSignWithOffset(value: boolean): void;
   settle(): Promise<void>;
+  hurry(): Promise<void>;
   resetCounters(): void;
 }
 
@@ -301,7 +302,7 @@ export function createControl(ctx: ControlContext): PaymentsControl {
     settle: () => ctx.settle(),
     async reset() {
       ctx.faults.disarmAll();
-      await ctx.settle();
+      await ctx.hurry();
       await store.truncateAll(db);
       ctx.resetCounters();
     },

@@ -110,6 +110,7 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
         signWithOffset = value;
       },
       settle: () => background.settle(),
+      hurry: () => background.hurry(),
       resetCounters: () => {
         requestCounter.reset();
         engine.counters.refunds.reset();
@@ -167,13 +168,17 @@ function createBackground(onError: (error: unknown) => void): {
   pause(delayMs: number): Promise<void>;
   track<T>(work: Promise<T>): Promise<T>;
   settle(): Promise<void>;
+  /** Ends every wait now, and lets what follows from it happen. */
+  hurry(): Promise<void>;
   stop(): Promise<void>;
 } {
-  const stopping = new AbortController();
+  let waits = new AbortController();
+  let stopped = false;
   const open = new Set<Promise<void>>();
 
   async function pause(delayMs: number): Promise<void> {
-    await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
+    if (stopped) return;
+    await sleep(delayMs, undefined, { signal: waits.signal }).catch(() => {});
   }
 
   async function settle(): Promise<void> {
@@ -199,8 +204,14 @@ function createBackground(onError: (error: unknown) => void): {
     later(delayMs, work) {
       hold(pause(delayMs).then(work));
     },
+    async hurry() {
+      waits.abort();
+      waits = new AbortController();
+      await settle();
+    },
     async stop() {
-      stopping.abort();
+      stopped = true;
+      waits.abort();
       await settle();
     },
   };

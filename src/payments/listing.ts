@@ -1,0 +1,155 @@
+/** Reading what the provider lists, to the last page or not at all. */
+import type Stripe from "stripe";
+import type { Listing, ProviderEffect } from "../domain/evidence.js";
+import type { Clock } from "../domain/ports/clock.js";
+import type { CallOptions, Exchange, Transport } from "./transport.js";
+import {
+  cancellationEffect,
+  errorSchema,
+  readJson,
+  refundEffect,
+  refundListSchema,
+  refundSchema,
+  subscriptionSchema,
+} from "./wire.js";
+
+export interface ReadContext {
+  stripe: Stripe;
+  transport: Transport;
+  clock: Clock;
+}
+
+export interface ReadOptions {
+  /** Milliseconds for all pages together. */
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
+
+/** The provider's largest page (docs.stripe.com/api/refunds/list). */
+const PAGE_SIZE = 100;
+/** A hundred thousand refunds of one payment are no payment; a list that long turns in circles. */
+const MAX_PAGES = 1_000;
+
+/** Which refunds: those of one payment, or all since a time. */
+export type RefundQuery = { paymentIntent: string } | { createdSince: Date };
+
+/** Every refund that the query names. A page that cannot be read fails the whole listing. */
+export async function listRefunds(
+  ctx: ReadContext,
+  query: RefundQuery,
+  options: ReadOptions,
+): Promise<Listing> {
+  const deadline = performance.now() + options.timeoutMs;
+  const found = new Map<string, ProviderEffect>();
+  let startingAfter: string | null = null;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const params: Stripe.RefundListParams = {
+      ...("paymentIntent" in query
+        ? { payment_intent: query.paymentIntent }
+        : { created: { gte: Math.floor(query.createdSince.getTime() / 1000) } }),
+      limit: PAGE_SIZE,
+      ...(startingAfter === null ? {} : { starting_after: startingAfter }),
+    };
+    const exchange = await ctx.transport.call(remaining(options, deadline), async () => {
+      await ctx.stripe.refunds.list(params);
+    });
+    const problem = readProblem(exchange);
+    if (problem !== null) return problem;
+    const list = readJson(refundListSchema, exchange.body ?? "");
+    if (list === null) return unreadable();
+    const before = found.size;
+    for (const refund of list.data) found.set(refund.id, refundEffect(refund, targetOf(query)));
+    if (!list.has_more) return complete(ctx, onlyOf(query, found));
+    const last = list.data.at(-1);
+    if (last === undefined || found.size === before) {
+      return { read: "failed", reason: "pagination", detail: "The provider's list does not come to an end." };
+    }
+    startingAfter = last.id;
+  }
+  return { read: "failed", reason: "pagination", detail: "The provider's list has too many pages." };
+}
+
+const targetOf = (query: RefundQuery): string => ("paymentIntent" in query ? query.paymentIntent : "");
+
+/** A list that holds other payments' refunds was not filtered; they are not this payment's. */
+function onlyOf(query: RefundQuery, found: ReadonlyMap<string, ProviderEffect>): ProviderEffect[] {
+  const effects = [...found.values()];
+  return "paymentIntent" in query ? effects.filter(({ target }) => target === query.paymentIntent) : effects;
+}
+
+/** One effect, or none, by reference. A reference that is no id of ours is refused: an empty one would list everything. */
+export async function readByRef(ctx: ReadContext, ref: string, options: ReadOptions): Promise<Listing> {
+  if (!/^[A-Za-z]+_[A-Za-z0-9_]+$/.test(ref)) {
+    return { read: "failed", reason: "bad_reference", detail: "This is no reference of the provider." };
+  }
+  if (ref.startsWith("sub_")) return readSubscription(ctx, ref, options);
+  const exchange = await ctx.transport.call(remaining(options), async () => {
+    await ctx.stripe.refunds.retrieve(ref);
+  });
+  const problem = readProblem(exchange);
+  if (problem !== null) return problem.reason === "resource_missing" ? complete(ctx, []) : problem;
+  const refund = readJson(refundSchema, exchange.body ?? "");
+  if (refund === null || refund.id !== ref) return unreadable();
+  return complete(ctx, [refundEffect(refund, "")]);
+}
+
+/** The cancellation of a subscription as its one effect, if there is one. */
+export async function readSubscription(ctx: ReadContext, id: string, options: ReadOptions): Promise<Listing> {
+  const exchange = await ctx.transport.call(remaining(options), async () => {
+    await ctx.stripe.subscriptions.retrieve(id);
+  });
+  const problem = readProblem(exchange);
+  if (problem !== null) return problem;
+  const subscription = readJson(subscriptionSchema, exchange.body ?? "");
+  if (subscription === null || subscription.id !== id) return unreadable();
+  const effect = cancellationEffect(subscription);
+  return complete(ctx, effect === null ? [] : [effect]);
+}
+
+function remaining(options: ReadOptions, deadline = performance.now() + options.timeoutMs): CallOptions {
+  return {
+    timeoutMs: Math.max(0, deadline - performance.now()),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  };
+}
+
+const complete = (ctx: ReadContext, effects: ProviderEffect[]): Listing => ({
+  read: "complete",
+  effects,
+  // The wire that we promise to need has no balance; what is left follows from the effects.
+  balance: null,
+  readAt: ctx.clock.now(),
+});
+
+type FailedRead = Extract<Listing, { read: "failed" }>;
+
+const unreadable = (): FailedRead => ({
+  read: "failed",
+  reason: "unreadable_answer",
+  detail: "The provider's answer could not be read.",
+});
+
+/** Why a read has no answer; null when it has one. */
+export function readProblem(exchange: Exchange): FailedRead | null {
+  const failed = (reason: string, detail: string): FailedRead => ({ read: "failed", reason, detail });
+  if (exchange.failure !== null) {
+    switch (exchange.failure.kind) {
+      case "timeout":
+        return failed("timeout", "The provider did not answer in time.");
+      case "aborted":
+        return failed("aborted", "The reading was stopped.");
+      case "connection":
+        return failed("unreachable", `The provider could not be reached (${exchange.failure.code}).`);
+      case "gate":
+        return failed("aborted", "The reading was stopped.");
+      default:
+        return exchange.failure satisfies never;
+    }
+  }
+  const { status, body } = exchange;
+  if (status === null || body === null) return failed("client_error", "The question could not be asked.");
+  if (status >= 200 && status < 300) return null;
+  const error = readJson(errorSchema, body)?.error;
+  if (error === undefined) return failed(`http_${status}`, `The provider answered with HTTP ${status}.`);
+  return failed(error.code ?? `http_${status}`, `The provider answered with HTTP ${status}.`);
+}
