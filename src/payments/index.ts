@@ -4,22 +4,14 @@
  */
 import Stripe from "stripe";
 import { CountersignError } from "../domain/errors.js";
-import type { Listing } from "../domain/evidence.js";
 import type { Clock } from "../domain/ports/clock.js";
 import type { PaymentProvider } from "../domain/ports/payment-provider.js";
 import { classify } from "./classify.js";
-import { listRefunds, type ReadOptions, readByRef, readProblem, readSubscription } from "./listing.js";
+import { listRefunds, readByRef, readProblem, readSubscription } from "./listing.js";
 import { buildRequest, checkRequest, invoke } from "./request.js";
 import { createTransport } from "./transport.js";
 
-export {
-  type ProviderEvent,
-  readEvent,
-  verifyWebhook,
-  WEBHOOK_TOLERANCE_S,
-  type WebhookSubject,
-  type WebhookVerdict,
-} from "./webhook.js";
+export { createWebhookVerifier, readEvent, WEBHOOK_TOLERANCE_S } from "./webhook.js";
 export { CANCELS_AT_PERIOD_END } from "./wire.js";
 
 export interface PaymentsOptions {
@@ -30,8 +22,6 @@ export interface PaymentsOptions {
 }
 
 export interface Payments extends PaymentProvider {
-  /** Every refund made since, whoever made it: what an orphan sweep compares with the ledger. */
-  listSince(since: Date, options: ReadOptions): Promise<Listing>;
   /** Lets go of the connections once what is under way has ended. */
   close(): Promise<void>;
 }
@@ -65,14 +55,10 @@ export function createPayments(options: PaymentsOptions): Payments {
       );
       return classify(operation, request.endpoint, exchange);
     },
-    async list(operation, read) {
-      if (operation.paymentIntent !== null && operation.kind === "refund") {
-        return listRefunds(ctx, { paymentIntent: operation.paymentIntent }, read);
-      }
-      if (operation.providerSubscription !== null && operation.kind === "cancel_subscription") {
-        return readSubscription(ctx, operation.providerSubscription, read);
-      }
-      return { read: "failed", reason: "no_target", detail: "The operation has nothing at the provider." };
+    async list({ paymentIntent, providerSubscription }, read) {
+      if (paymentIntent !== null) return listRefunds(ctx, { paymentIntent }, read);
+      if (providerSubscription !== null) return readSubscription(ctx, providerSubscription, read);
+      return { read: "failed", reason: "no_target", detail: "There is nothing of this at the provider." };
     },
     read: (ref, read) => readByRef(ctx, ref, read),
     listSince: (since, read) => listRefunds(ctx, { createdSince: since }, read),

@@ -2,6 +2,7 @@
 import type Stripe from "stripe";
 import type { Listing, ProviderEffect } from "../domain/evidence.js";
 import type { Clock } from "../domain/ports/clock.js";
+import type { ReadOptions } from "../domain/ports/payment-provider.js";
 import type { CallOptions, Exchange, Transport } from "./transport.js";
 import {
   cancellationEffect,
@@ -19,12 +20,6 @@ export interface ReadContext {
   clock: Clock;
 }
 
-export interface ReadOptions {
-  /** Milliseconds for all pages together. */
-  timeoutMs: number;
-  signal?: AbortSignal;
-}
-
 /** The provider's largest page (docs.stripe.com/api/refunds/list). */
 const PAGE_SIZE = 100;
 /** A hundred thousand refunds of one payment are no payment; a list that long turns in circles. */
@@ -33,7 +28,7 @@ const MAX_PAGES = 1_000;
 /** Which refunds: those of one payment, or all since a time. */
 export type RefundQuery = { paymentIntent: string } | { createdSince: Date };
 
-/** Every refund that the query names. A page that cannot be read fails the whole listing. */
+/** Every refund that the query names, within the time for all pages together. A page that cannot be read fails the whole listing. */
 export async function listRefunds(
   ctx: ReadContext,
   query: RefundQuery,

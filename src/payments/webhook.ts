@@ -5,32 +5,8 @@
  */
 import Stripe from "stripe";
 import { z } from "zod";
-
-/** What an event is about, as far as it says so. */
-export type WebhookSubject =
-  | {
-      kind: "refund";
-      ref: string;
-      /** The state when the event was made; older than what a read would say. */
-      status: string | null;
-      paymentIntent: string | null;
-      operationId: string | null;
-    }
-  /** A charge: something about its payment changed. */
-  | { kind: "payment"; paymentIntent: string | null; charge: string }
-  | { kind: "subscription"; ref: string }
-  | { kind: "other" };
-
-export interface ProviderEvent {
-  id: string;
-  type: string;
-  createdAt: Date;
-  subject: WebhookSubject;
-}
-
-export type WebhookVerdict =
-  | { verified: true; event: ProviderEvent }
-  | { verified: false; reason: "no_signature" | "bad_signature" | "too_old" | "too_new" | "unreadable" };
+import type { JsonObject } from "../domain/json.js";
+import type { ProviderEvent, VerifyWebhook } from "../domain/ports/payment-provider.js";
 
 /** How far the time in a signature may be from ours, either way, seconds. Stripe's own default for the past. */
 export const WEBHOOK_TOLERANCE_S = 300;
@@ -38,84 +14,65 @@ export const WEBHOOK_TOLERANCE_S = 300;
 const eventSchema = z.object({
   id: z.string().min(1),
   type: z.string().min(1),
-  created: z.int().nonnegative().default(0),
   data: z.object({ object: z.record(z.string(), z.unknown()) }),
 });
 
-const reference = z.union([z.string(), z.object({ id: z.string() }).transform(({ id }) => id)]).nullish();
-const aboutRefund = z.object({
-  object: z.literal("refund"),
-  id: z.string().min(1),
-  status: z.string().nullish(),
+/** What an event of ours may be about, as far as it says so; anything else is passed on unread. */
+const reference = z
+  .union([z.string(), z.object({ id: z.string() }).transform(({ id }) => id)])
+  .nullish()
+  .catch(null);
+const aboutSchema = z.object({
+  object: z.string().catch(""),
+  id: z.string().nullish().catch(null),
   payment_intent: reference,
-  metadata: z.record(z.string(), z.string()).nullish(),
+  metadata: z.record(z.string(), z.string()).nullish().catch(null),
 });
-const aboutCharge = z.object({
-  object: z.literal("charge"),
-  id: z.string().min(1),
-  payment_intent: reference,
-});
-const aboutSubscription = z.object({ object: z.literal("subscription"), id: z.string().min(1) });
-
-const webhooks = Stripe.webhooks;
 
 /**
- * @param rawBody the bytes as they came, before any parsing
- * @param header `Stripe-Signature`, undefined where there was none
- * @param now our time
+ * @param secret the endpoint's signing secret (`whsec_…`)
+ * @returns a function that checks the signature over the bytes as they came, the time in it against `now`, and reads the event
  */
-export function verifyWebhook(
-  rawBody: Buffer | string,
-  header: string | undefined,
-  secret: string,
-  now: Date,
-): WebhookVerdict {
-  if (header === undefined || header === "") return { verified: false, reason: "no_signature" };
-  try {
-    // Tolerance 0 leaves the time to us: the package looks only into the past, and we tell the two apart.
-    webhooks.signature?.verifyHeader(rawBody, header, secret, 0, Stripe.createNodeCryptoProvider());
-  } catch {
-    return { verified: false, reason: "bad_signature" };
-  }
-  const signedAt = Number(/(?:^|,)t=(\d{1,12})(?:,|$)/.exec(header)?.[1] ?? Number.NaN);
-  if (Number.isNaN(signedAt)) return { verified: false, reason: "bad_signature" };
-  const ageS = Math.floor(now.getTime() / 1000) - signedAt;
-  if (ageS > WEBHOOK_TOLERANCE_S) return { verified: false, reason: "too_old" };
-  if (ageS < -WEBHOOK_TOLERANCE_S) return { verified: false, reason: "too_new" };
-  const event = readEvent(rawBody);
-  return event === null ? { verified: false, reason: "unreadable" } : { verified: true, event };
+export function createWebhookVerifier(secret: string): VerifyWebhook {
+  const cryptoProvider = Stripe.createNodeCryptoProvider();
+  return (rawBody, signature, now) => {
+    if (signature === undefined || signature === "") return { ok: false, reason: "no_signature" };
+    try {
+      // Tolerance 0 leaves the time to us: the package looks only into the past.
+      Stripe.webhooks.signature?.verifyHeader(rawBody, signature, secret, 0, cryptoProvider);
+    } catch {
+      return { ok: false, reason: "bad_signature" };
+    }
+    // One time only: the package signs over the last one, so a second would let an old signature look young.
+    const times = signature.split(",").filter((part) => part.trim().startsWith("t="));
+    const signedAt = Number(/^t=(\d{1,12})$/.exec(times[0]?.trim() ?? "")?.[1] ?? Number.NaN);
+    if (times.length !== 1 || Number.isNaN(signedAt)) return { ok: false, reason: "bad_signature" };
+    const ageS = Math.floor(now.getTime() / 1000) - signedAt;
+    if (ageS > WEBHOOK_TOLERANCE_S) return { ok: false, reason: "too_old" };
+    if (ageS < -WEBHOOK_TOLERANCE_S) return { ok: false, reason: "too_new" };
+    const event = readEvent(rawBody.toString("utf8"));
+    return event === null ? { ok: false, reason: "unreadable" } : { ok: true, event };
+  };
 }
 
 /** Reads an event without asking where it comes from: for bodies that were verified when they were stored. */
-export function readEvent(rawBody: Buffer | string): ProviderEvent | null {
-  let value: unknown;
+export function readEvent(body: string): ProviderEvent | null {
+  let payload: unknown;
   try {
-    value = JSON.parse(typeof rawBody === "string" ? rawBody : rawBody.toString("utf8"));
+    payload = JSON.parse(body);
   } catch {
     return null;
   }
-  const parsed = eventSchema.safeParse(value);
+  const parsed = eventSchema.safeParse(payload);
   if (!parsed.success) return null;
-  const { id, type, created, data } = parsed.data;
-  return { id, type, createdAt: new Date(created * 1000), subject: subjectOf(data.object) };
-}
-
-function subjectOf(object: Record<string, unknown>): WebhookSubject {
-  const refund = aboutRefund.safeParse(object);
-  if (refund.success) {
-    return {
-      kind: "refund",
-      ref: refund.data.id,
-      status: refund.data.status ?? null,
-      paymentIntent: refund.data.payment_intent ?? null,
-      operationId: refund.data.metadata?.["operation_id"] ?? null,
-    };
-  }
-  const charge = aboutCharge.safeParse(object);
-  if (charge.success) {
-    return { kind: "payment", charge: charge.data.id, paymentIntent: charge.data.payment_intent ?? null };
-  }
-  const subscription = aboutSubscription.safeParse(object);
-  if (subscription.success) return { kind: "subscription", ref: subscription.data.id };
-  return { kind: "other" };
+  const about = aboutSchema.parse(parsed.data.data.object);
+  return {
+    id: parsed.data.id,
+    type: parsed.data.type,
+    objectId: about.id ?? null,
+    paymentIntent: about.payment_intent ?? null,
+    subscription: about.object === "subscription" ? (about.id ?? null) : null,
+    operationId: about.metadata?.["operation_id"] ?? null,
+    payload: payload as JsonObject,
+  };
 }
