@@ -180,7 +180,8 @@ export interface WorkspaceView {
  */
 export type ActResult<T extends object = Record<never, never>> =
   | ({ ok: true } & T)
-  | { ok: false; error: ActError; message: string };
+  /** `errors`: sentences at the inputs of a form, by block id. */
+  | { ok: false; error: ActError; message: string; errors?: Record<string, string> };
 
 export type ActError =
   | "unknown_user"
@@ -220,6 +221,8 @@ export interface PostRequest {
   threadTs?: string;
   /** "Also send to channel". */
   broadcast?: boolean;
+  /** The text is in Slack's wire form already (`<@U…>`, `&amp;`): taken as it is. */
+  rawText?: boolean;
   files?: { name: string; mimetype: string; size: number }[];
 }
 
@@ -533,7 +536,7 @@ export interface SlackSandboxControl {
   deleteMessage(request: MessageRef): Promise<ActResult>;
   react(request: ReactRequest): Promise<ActResult>;
   click(request: ClickRequest): Promise<ActResult>;
-  submitView(request: SubmitViewRequest): Promise<ActResult<{ errors?: Record<string, string> }>>;
+  submitView(request: SubmitViewRequest): Promise<ActResult>;
   closeView(request: CloseViewRequest): Promise<ActResult>;
   command(request: CommandRequest): Promise<ActResult>;
   shortcut(request: ShortcutRequest): Promise<ActResult>;
