@@ -243,7 +243,7 @@ export function seedWorkspace(createdMs: number, ids: WorkspaceData["ids"]): Wor
       ),
       makeChannel(
         "C_OPS",
-        "payments-ops",
+        "ops",
         "On-call: unknown and quarantined operations",
         ["U_ONC1", "U_ONC2", "U_ADMIN", "U_FIN1", bot],
         createdMs,
