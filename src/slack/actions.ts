@@ -5,6 +5,8 @@
 
 import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../domain/ids.js";
+import { OPERATION_KINDS } from "../domain/operation.js";
+import type { FreezeKind } from "../ops/index.js";
 
 export const ACTIONS = {
   approve: "approval.approve",
@@ -84,5 +86,8 @@ export function parseFurtherValue(value: string): { operationId: OperationId; ti
 
 export const parseResolutionValue = (value: string): string | null =>
   /^res_[0-9a-f]{32}$/.test(value) ? value : null;
-export const parseThawValue = (value: string): string | null =>
-  /^thaw_[a-z_]{1,40}(?:\.\d{1,12})?$/.test(value) ? value : null;
+/** A thaw is asked for by kind. */
+export const parseThawValue = (value: string): FreezeKind | null =>
+  FREEZE_KINDS.find((kind) => kind === value) ?? null;
+
+const FREEZE_KINDS: readonly FreezeKind[] = ["all", ...OPERATION_KINDS];

@@ -6,7 +6,6 @@ export type {
   SlackHandle,
   SlackHealth,
   SlackIdentity,
-  SlackLog,
   SlackMetrics,
   SlackSendContext,
 } from "./types.js";

@@ -6,19 +6,13 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Db } from "../db/connect.js";
+import type { Policy } from "../domain/policy/policy.js";
 import type { Clock, Ids } from "../domain/ports/clock.js";
 import type { Directory } from "../domain/ports/directory.js";
+import type { Logger } from "../domain/ports/logger.js";
 import type { Wake } from "../domain/ports/wake.js";
 import type { SlackUseCases } from "./use-cases.js";
 import type { SlackWeb } from "./web.js";
-
-/** The part of a pino logger that is used here. Fields never hold tokens, and text of people only when redacted. */
-export interface SlackLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 /** Counters and timers that operations may watch. Every method is cheap and never throws. */
 export interface SlackMetrics {
@@ -72,11 +66,13 @@ export interface SlackSendContext {
   readonly wake: Wake;
   readonly web: SlackWeb;
   readonly directory: Directory;
-  readonly log: SlackLog;
+  readonly log: Logger;
   readonly metrics: SlackMetrics;
   readonly config: SlackConfig;
+  /** The policy in force. */
+  readonly policy: () => Promise<Policy>;
   /** Told when the message that carries a ticket's thread has been posted. */
-  readonly useCases: Pick<SlackUseCases, "tickets">;
+  readonly useCases: Pick<SlackUseCases, "setTicketThread">;
 }
 
 /** Everything: what `processInbox` and the listeners need. */

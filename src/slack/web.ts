@@ -6,8 +6,8 @@
  * 3. Options objects are made fresh for each client and never carry `headers` (B7, B8).
  */
 import {
-  type Logger,
   LogLevel,
+  type Logger as SdkLogger,
   WebAPIHTTPError,
   WebAPIPlatformError,
   WebAPIRateLimitedError,
@@ -15,7 +15,8 @@ import {
 } from "@slack/web-api";
 import { Agent, fetch as undiciFetch } from "undici";
 import { CountersignError } from "../domain/errors.js";
-import type { SlackConfig, SlackLog } from "./types.js";
+import type { Logger } from "../domain/ports/logger.js";
+import type { SlackConfig } from "./types.js";
 
 export interface SlackWeb {
   /** Approval cards, decisions, one-off posts. */
@@ -36,7 +37,7 @@ const WRITE_TIMEOUT_MS = 15_000;
 const READ_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
 
-export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">, log: SlackLog): SlackWeb {
+export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">, log: Logger): SlackWeb {
   const agent = new Agent({ keepAliveTimeout: KEEP_ALIVE_MS, connections: 64 });
   const client = (timeout: number): WebClient =>
     new WebClient(config.botToken, {
@@ -172,7 +173,7 @@ export function slackRefusedUs(variable: string, code: string): CountersignError
  * Slack's packages log through ours. Their debug lines hold whole payloads and are never let through; their level is fixed so
  * that they do not even build them.
  */
-export function sdkLogger(log: SlackLog): Logger {
+export function sdkLogger(log: Logger): SdkLogger {
   const join = (parts: unknown[]): string =>
     parts
       .map((part) => (part instanceof Error ? part.message : String(part)))

@@ -116,7 +116,7 @@ export function actions(blockId: string, buttons: readonly ButtonSpec[]): Action
  * The message within Slack's limits: the first blocks give way, the last `keep` stay, because they hold the buttons and the end.
  * Text is cut at the end.
  */
-export function fit(message: Message, keep: number): Message {
+export function withinLimits(message: Message, keep: number): Message {
   const text = message.text.length <= LIMITS.messageText ? message.text : cutEscaped(message.text);
   if (message.blocks.length <= LIMITS.blocksPerMessage) return { text, blocks: message.blocks };
   const tail = message.blocks.slice(-keep);

@@ -6,8 +6,9 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { HTTPReceiver } from "@slack/bolt";
+import type { Logger } from "../../domain/ports/logger.js";
 import { ArrivalRefused } from "../inbox/gate.js";
-import type { HttpRoutes, SlackLog, SlackMetrics } from "../types.js";
+import type { HttpRoutes, SlackMetrics } from "../types.js";
 import { sdkLogger } from "../web.js";
 
 const MAX_SKEW_S = 300;
@@ -18,7 +19,7 @@ const CLOSE_PATIENCE_MS = 5_000;
 export const EVENTS_PATH = "/slack/events";
 
 /** Bolt's receiver without a server of its own; its answers to what the gate refuses are the gate's. */
-export function createHttpReceiver(signingSecret: string, log: SlackLog): HTTPReceiver {
+export function createHttpReceiver(signingSecret: string, log: Logger): HTTPReceiver {
   return new HTTPReceiver({
     signingSecret,
     endpoints: [EVENTS_PATH],
@@ -56,7 +57,7 @@ export interface HttpServerOptions {
   /** Null in Socket Mode: then nothing is served on Slack's path. */
   readonly receiver: HTTPReceiver | null;
   readonly nowMs: () => number;
-  readonly log: SlackLog;
+  readonly log: Logger;
   readonly metrics: SlackMetrics;
 }
 

@@ -1,6 +1,7 @@
 /** Who we are in Slack: auth.test once, again and again until Slack answers, so that the order of starting does not matter. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { SlackIdentity, SlackLog } from "../types.js";
+import type { Logger } from "../../domain/ports/logger.js";
+import type { SlackIdentity } from "../types.js";
 import { refusalCode, type SlackWeb, slackRefusedUs } from "../web.js";
 
 export interface IdentityReader {
@@ -14,7 +15,7 @@ export interface IdentityReader {
 const BACKOFF_BASE_MS = 500;
 const BACKOFF_MAX_MS = 30_000;
 
-export function readIdentity(web: SlackWeb, log: SlackLog, random: () => number): IdentityReader {
+export function readIdentity(web: SlackWeb, log: Logger, random: () => number): IdentityReader {
   const stopping = new AbortController();
   let identity: SlackIdentity | null = null;
   let lastError: string | null = null;

@@ -13,13 +13,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ReceiverEvent, SocketModeReceiver } from "@slack/bolt";
 import type { JsonObject } from "../../domain/json.js";
-import type { SlackLog } from "../types.js";
+import type { Logger } from "../../domain/ports/logger.js";
 import { refusalCode, sdkLogger, slackRefusedUs } from "../web.js";
 
 export interface SocketOptions {
   readonly appToken: string;
   readonly apiUrl: string;
-  readonly log: SlackLog;
+  readonly log: Logger;
   readonly processEvent: (event: ReceiverEvent) => Promise<void>;
   readonly monotonicMs: () => number;
   /** Uniform in [0, 1). */

@@ -1,0 +1,338 @@
+/**
+ * The approval card: rendered from the approval's binding and the operation's state, never from words of a planner.
+ *
+ * 1. Every bound value stands once, in the row that bears its name.
+ * 2. Buttons stand only while a click can do something; afterwards the same place says who, when, why and what came of it.
+ * 3. The same view gives the same card in every channel, so all cards of an approval end with the same text.
+ */
+import type { KnownBlock } from "@slack/types";
+import type { Approval, Vote } from "../../domain/approval.js";
+import { missingVotes } from "../../domain/approval-click.js";
+import { assertNever } from "../../domain/assert-never.js";
+import { formatMoney } from "../../domain/money.js";
+import { ACTIONS, approvalValue } from "../actions.js";
+import {
+  actions,
+  attributed,
+  type ButtonSpec,
+  header,
+  type Message,
+  note,
+  ours,
+  type Row,
+  rows,
+  theirs,
+  withinLimits,
+} from "../blocks/build.js";
+import { escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { localTime, utcTime } from "../text/time.js";
+import { changeSentence } from "./changes.js";
+import { amountOf, consequenceOf, kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+
+export interface ApprovalView {
+  readonly approval: Approval;
+  readonly operation: OperationFacts;
+  /** Undecided siblings of the same turn. */
+  readonly waitsFor: number;
+  /** The approval that asks again after this one died. */
+  readonly successor: boolean;
+}
+
+/** How much of a planner's reason, a note or a policy sentence a card shows; the rest is one click away. */
+const REASON_MAX = 280;
+const NOTE_MAX = 500;
+const WHY_MAX = 5;
+const EARLIER_MAX = 5;
+const CHANGES_MAX = 8;
+const ITEMS_MAX = 6;
+
+export function approvalCard(view: ApprovalView): Message {
+  const open = view.approval.state === "PENDING";
+  const blocks: KnownBlock[] = [
+    header(open ? `Approval needed: ${kindName(view.operation.kind).toLowerCase()}` : headline(view)),
+    ...rows(boundRows(view)),
+    ...changesBlocks(view.approval),
+    ...(open ? whyBlocks(view) : []),
+    ...earlierBlocks(view.approval),
+    ...wordsOfThePlanner(view.operation),
+    ...endBlocks(view),
+  ];
+  return withinLimits({ text: approvalText(view), blocks }, 3);
+}
+
+/** When Slack refuses the card: the same facts in the plainest form that has the same buttons. */
+export function plainApprovalCard(view: ApprovalView): Message {
+  const facts = boundRows(view)
+    .map(({ label, value }) => `${label}: ${"theirs" in value ? oneLine(value.theirs) : plainOf(value.ours)}`)
+    .join("\n");
+  const buttons = buttonsOf(view);
+  return {
+    text: approvalText(view),
+    blocks: [
+      theirs(`${headline(view)}\n${facts}`, 2000),
+      ...(buttons.length === 0 ? [] : [actions("decide", buttons)]),
+    ],
+  };
+}
+
+/** Mrkdwn of ours without its markup, for a plain_text that shows it literally. */
+const plainOf = (mrkdwn: string): string =>
+  mrkdwn.replace(/<!date\^\d+\^[^|]*\|([^>]*)>/gu, "$1").replace(/[<>*]/gu, "");
+
+function boundRows({ approval, operation }: ApprovalView): Row[] {
+  const { binding } = approval;
+  const amount = amountOf(binding);
+  const left = leftText(approval);
+  const table: (Row | null)[] = [
+    amount === null ? null : { label: "Amount", value: { theirs: amount } },
+    binding.orderRef === null ? null : { label: "Order", value: { theirs: orderText(approval) } },
+    binding.subscriptionRef === null
+      ? null
+      : { label: "Subscription", value: { theirs: subscriptionText(approval) } },
+    { label: "Customer", value: { theirs: `${binding.customerName} (${binding.customerRef})` } },
+    { label: "What is done", value: { theirs: scopeText(approval, operation) } },
+    left === null ? null : { label: "Left to refund", value: { theirs: left } },
+    { label: "Asked by", value: { ours: listOf(binding.filers.map(mentionUser)) || "nobody known" } },
+    approval.state === "PENDING"
+      ? { label: "Expires", value: { ours: localTime(approval.expiresAt) } }
+      : null,
+    approval.state === "PENDING" ? { label: "Needs", value: { theirs: needText(approval) } } : null,
+  ];
+  return table.filter((row) => row !== null);
+}
+
+function orderText({ binding }: Approval): string {
+  const status = binding.world.order?.status;
+  return status === undefined ? (binding.orderRef ?? "?") : `${binding.orderRef ?? "?"} (${status})`;
+}
+
+/** What could still be refunded on the order when the card was made, this operation not yet counted. */
+function leftText({ binding }: Approval): string | null {
+  const { payment } = binding.world;
+  return payment === null || binding.kind !== "refund"
+    ? null
+    : formatMoney({ amountMinor: payment.refundableMinor, currency: payment.currency });
+}
+
+function subscriptionText({ binding }: Approval): string {
+  const status = binding.world.subscription?.status;
+  return status === undefined
+    ? (binding.subscriptionRef ?? "?")
+    : `${binding.subscriptionRef ?? "?"} (${status})`;
+}
+
+function scopeText({ binding }: Approval, operation: OperationFacts): string {
+  const again = binding.occurrence > 1 ? `, occurrence ${binding.occurrence}` : "";
+  if (binding.kind !== "refund") return `${kindName(binding.kind)}${again}`;
+  if (binding.itemRefs.length === 0) {
+    return `Refund of ${operation.refundScope === "everything_left" ? "everything that is left" : "an exact amount"}${again}`;
+  }
+  const named = binding.itemRefs.slice(0, ITEMS_MAX).map((ref) => {
+    const name = operation.items.find((item) => item.ref === ref)?.name;
+    return name === null || name === undefined ? ref : `${name} (${ref})`;
+  });
+  const more = binding.itemRefs.length - named.length;
+  return `Refund of ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}${again}`;
+}
+
+function needText(approval: Approval): string {
+  const missing = missingVotes(approval);
+  const people = missing === 1 ? "one person" : `${missing} people`;
+  const given = approval.votes.length === 0 ? "" : ", others have approved";
+  return `${people} in the role ${approval.role}${given}`;
+}
+
+function changesBlocks(approval: Approval): KnownBlock[] {
+  if (approval.changes.length === 0) return [];
+  const lines = approval.changes
+    .slice(0, CHANGES_MAX)
+    .map((change) => `• ${oneLine(changeSentence(change))}`);
+  return [ours("*Changed since the last card*"), theirs(lines.join("\n"))];
+}
+
+function whyBlocks({ approval, operation }: ApprovalView): KnownBlock[] {
+  const { binding } = approval;
+  const reasons = binding.policy.reasons.slice(0, WHY_MAX).map((reason) => `• ${oneLine(reason)}`);
+  const unconfirmed = binding.bindingUnconfirmed
+    ? ["• Nobody has confirmed the customer. Approving confirms it for this operation alone."]
+    : [];
+  const gate =
+    approval.gate !== null && !approval.gate.satisfiable ? [`• ${oneLine(approval.gate.sentence)}`] : [];
+  const cooling =
+    binding.policy.coolingOffMinutes > 0
+      ? ` It waits ${binding.policy.coolingOffMinutes} minutes first and can be undone until then.`
+      : "";
+  return [
+    ours("*Why it is held*"),
+    theirs([...reasons, ...unconfirmed, ...gate].join("\n") || "• The policy asks for an approval."),
+    note(`*If approved:* ${consequenceOf({ ...operation, ...binding })}${cooling}`),
+  ];
+}
+
+function earlierBlocks({ binding }: Approval): KnownBlock[] {
+  if (binding.earlier.length === 0) return [];
+  const lines = binding.earlier.slice(-EARLIER_MAX).map((earlier) => {
+    const amount = formatMoney(earlier);
+    const denied = earlier.denied;
+    const why =
+      denied === null
+        ? ""
+        : `, denied by ${mentionUser(denied.by)} on ${utcTime(new Date(denied.at))}${
+            denied.note === null ? "" : `: ${escapeWithin(oneLine(denied.note), 200).text}`
+          }`;
+    return `• ${amount}, ${escapeText(earlier.status.toLowerCase())}, ${utcTime(new Date(earlier.at))}${why}`;
+  });
+  return [ours(`*Asked for before*\n${lines.join("\n")}`)];
+}
+
+function wordsOfThePlanner({ reason }: OperationFacts): KnownBlock[] {
+  return reason.trim() === ""
+    ? []
+    : [attributed("_Planner's words, unverified:_", oneLine(reason), REASON_MAX)];
+}
+
+function endBlocks(view: ApprovalView): KnownBlock[] {
+  const buttons = buttonsOf(view);
+  const decided = decisionBlocks(view);
+  return buttons.length === 0 ? decided : [...decided, actions("decide", buttons)];
+}
+
+function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
+  const value = approvalValue(approval.id, approval.cardVersion);
+  const details: ButtonSpec = { action: ACTIONS.approvalDetails, text: "Full text", value };
+  const amount = amountOf(approval.binding);
+  switch (approval.state) {
+    case "PENDING":
+      return [
+        {
+          action: ACTIONS.approve,
+          text: amount === null ? "Approve" : `Approve ${amount}`,
+          value,
+          style: "primary",
+          says: `Approve: ${whatOf(approval.binding)}`,
+        },
+        {
+          action: ACTIONS.deny,
+          text: "Deny",
+          value,
+          style: "danger",
+          says: `Deny: ${whatOf(approval.binding)}`,
+        },
+        details,
+      ];
+    case "APPROVED":
+      return [{ action: ACTIONS.deny, text: "Deny after all", value, style: "danger" }, details];
+    case "RELEASED":
+      return operation.status === "PREPARED"
+        ? [{ action: ACTIONS.undo, text: "Undo", value, style: "danger" }, details]
+        : [];
+    case "DENIED":
+    case "EXPIRED":
+    case "VOIDED":
+      return [];
+    default:
+      return assertNever(approval.state, "approval state");
+  }
+}
+
+/** Who, when, note, and what came of it. */
+function decisionBlocks(view: ApprovalView): KnownBlock[] {
+  const { approval, operation } = view;
+  const votes = approval.votes.map((vote) => note(voteLine(vote)));
+  const notes = approval.votes
+    .filter((vote) => vote.note !== null && vote.note.trim() !== "" && vote.note !== approval.denyNote)
+    .map((vote) => attributed(`Note by ${mentionUser(vote.userId)}:`, oneLine(vote.note ?? ""), NOTE_MAX));
+  const denied =
+    approval.denyNote === null || approval.denyNote.trim() === ""
+      ? []
+      : [attributed("Note:", oneLine(approval.denyNote), NOTE_MAX)];
+  const suggested =
+    approval.suggestedMinor === null
+      ? []
+      : [
+          note(
+            `Suggested instead: ${formatMoney({ amountMinor: approval.suggestedMinor, currency: approval.binding.currency })}.`,
+          ),
+        ];
+  const standing = standingLine(view);
+  return [
+    ...votes,
+    ...notes,
+    ...denied,
+    ...suggested,
+    ...(standing === null ? [] : [theirs(standing, NOTE_MAX * 2)]),
+    ...(operation.notBefore !== null && operation.status === "PREPARED"
+      ? [note(`It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone.`)]
+      : []),
+  ];
+}
+
+function voteLine(vote: Vote): string {
+  const verb = vote.verdict === "approve" ? "Approved" : "Denied";
+  return `*${verb}* by ${mentionUser(vote.userId)} (${escapeText(oneLine(vote.role))}), ${localTime(vote.at)}`;
+}
+
+function standingLine(view: ApprovalView): string | null {
+  const { approval, operation, waitsFor } = view;
+  switch (approval.state) {
+    case "PENDING":
+      return null;
+    case "APPROVED":
+      return waitsFor === 0
+        ? "Approved. Not sent yet."
+        : `Approved. Waits for ${waitsFor === 1 ? "one other decision" : `${waitsFor} other decisions`} of the same step. Nothing is sent before.`;
+    case "RELEASED":
+      return outcomeOf(operation);
+    case "DENIED":
+      return "Denied. Nothing was sent.";
+    case "EXPIRED":
+      return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent.`;
+    case "VOIDED":
+      return `No longer valid: ${approval.endDetail ?? "it does not fit the present state any more"}${
+        view.successor ? " A new card asks again." : ""
+      }`;
+    default:
+      return assertNever(approval.state, "approval state");
+  }
+}
+
+/** The card's first words once it is no longer a question. */
+function headline({ approval, operation }: ApprovalView): string {
+  const kind = kindName(operation.kind).toLowerCase();
+  switch (approval.state) {
+    case "PENDING":
+      return `Approval needed: ${kind}`;
+    case "APPROVED":
+    case "RELEASED":
+      return `Approved: ${kind}`;
+    case "DENIED":
+      return `Denied: ${kind}`;
+    case "EXPIRED":
+      return `Expired: ${kind}`;
+    case "VOIDED":
+      return `No longer valid: ${kind}`;
+    default:
+      return assertNever(approval.state, "approval state");
+  }
+}
+
+/** For notifications and screen readers: everything that the card says first. Escaped. */
+export function approvalText(view: ApprovalView): string {
+  const { approval } = view;
+  const { binding } = approval;
+  const what = `${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`;
+  if (approval.state !== "PENDING") {
+    const said = escapeWithin(oneLine(`${what}. ${standingLine(view) ?? ""}`), 1200).text;
+    const who = approval.votes.map(
+      (vote) =>
+        `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${mentionUser(vote.userId)}, ${utcTime(vote.at)}.`,
+    );
+    const note =
+      approval.denyNote === null ? "" : escapeWithin(oneLine(`Note: ${approval.denyNote}`), 300).text;
+    return [said, ...who, note].filter((part) => part !== "").join(" ");
+  }
+  const filers = listOf(binding.filers.map(mentionUser));
+  const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
+  const why = escapeWithin(oneLine(binding.policy.reasons[0] ?? ""), 400).text;
+  return `${head} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(/ {2,}/gu, " ");
+}

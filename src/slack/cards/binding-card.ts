@@ -1,0 +1,96 @@
+/** Whom a ticket is about, with Confirm and Change for the filer. */
+import type { KnownBlock } from "@slack/types";
+import { assertNever } from "../../domain/assert-never.js";
+import type { BindingCandidate, Ticket } from "../../runs/index.js";
+import { ACTIONS } from "../actions.js";
+import { actions, type Message, note, ours, theirs } from "../blocks/build.js";
+import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+
+const CANDIDATES_SHOWN = 8;
+
+export function bindingCard(ticket: Ticket): Message {
+  switch (ticket.binding) {
+    case "confirmed":
+      return {
+        text: `About ${nameOf(ticket)}.`,
+        blocks: [
+          theirs(`About ${rawName(ticket)}.`, 500),
+          ...(ticket.boundBy === null ? [] : [note(`Confirmed by ${mentionUser(ticket.boundBy)}.`)]),
+        ],
+      };
+    case "unconfirmed":
+      return {
+        text: `This looks to be about ${nameOf(ticket)}. Please confirm.`,
+        blocks: [
+          theirs(`This looks to be about ${rawName(ticket)}${foundBy(ticket)}. Is that right?`, 700),
+          note(
+            "Until whoever filed it confirms this, every change waits for an approval, whatever its amount.",
+          ),
+          actions("binding", [
+            {
+              action: ACTIONS.bindingConfirm,
+              text: "Confirm",
+              value: ticket.id,
+              style: "primary",
+              says: "Confirm the customer",
+            },
+            { action: ACTIONS.bindingChange, text: "Change", value: ticket.id, says: "Change the customer" },
+          ]),
+        ],
+      };
+    case "none":
+      return unbound(ticket);
+    default:
+      return assertNever(ticket.binding, "binding");
+  }
+}
+
+function unbound(ticket: Ticket): Message {
+  const candidates = distinct(ticket.candidates);
+  const question =
+    candidates.length === 0
+      ? "Which customer is this about? Answer here with an order reference or the customer's e-mail address, or press Choose."
+      : "More than one customer fits this text. Which one is meant?";
+  const list = candidates
+    .slice(0, CANDIDATES_SHOWN)
+    .map((one) => `• ${oneLine(one.name)} (${oneLine(one.customerRef)})${viaText(one)}`);
+  const blocks: KnownBlock[] = [
+    ours(question),
+    ...(list.length === 0 ? [] : [theirs(list.join("\n"))]),
+    note("Nothing is changed until that is known."),
+    actions("binding", [
+      {
+        action: ACTIONS.bindingChange,
+        text: "Choose",
+        value: ticket.id,
+        style: "primary",
+        says: "Choose the customer",
+      },
+    ]),
+  ];
+  return { text: question, blocks };
+}
+
+/** One entry a customer, with every word that led there. */
+export function distinct(candidates: readonly BindingCandidate[]): readonly BindingCandidate[] {
+  const byCustomer = new Map<string, BindingCandidate>();
+  for (const one of candidates) {
+    const known = byCustomer.get(one.customerId);
+    byCustomer.set(one.customerId, known === undefined ? one : { ...known, via: [...known.via, ...one.via] });
+  }
+  return [...byCustomer.values()];
+}
+
+export function viaText(candidate: Pick<BindingCandidate, "via">): string {
+  const words = [...new Set(candidate.via.map((via) => oneLine(via.text)))].slice(0, 4);
+  return words.length === 0 ? "" : `, by ${words.join(", ")}`;
+}
+
+function foundBy(ticket: Ticket): string {
+  const [candidate] = distinct(ticket.candidates).filter((one) => one.customerId === ticket.customerId);
+  return candidate === undefined ? "" : viaText(candidate);
+}
+
+const rawName = (ticket: Ticket): string =>
+  `${oneLine(ticket.customerName ?? "?")} (${oneLine(ticket.customerRef ?? "?")})`;
+const nameOf = (ticket: Ticket): string => escapeWithin(rawName(ticket), 300).text;

@@ -1,0 +1,365 @@
+/** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
+import type { KnownBlock } from "@slack/types";
+import { assertNever } from "../../domain/assert-never.js";
+import type { FreezeKind, FreezeState, ResolutionView, ResolveVerb } from "../../ops/index.js";
+import { ACTIONS } from "../actions.js";
+import {
+  actions,
+  type ButtonSpec,
+  header,
+  type Message,
+  note,
+  ours,
+  type Row,
+  rows,
+  theirs,
+  withinLimits,
+} from "../blocks/build.js";
+import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { localTime } from "../text/time.js";
+import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+
+export interface AttemptFacts {
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly verdict: string;
+  readonly code: string | null;
+}
+
+export interface QuarantineView {
+  readonly operation: OperationFacts;
+  readonly attempts: readonly AttemptFacts[];
+  /** The newest resolution of this operation, if any. */
+  readonly resolution: ResolutionView | null;
+}
+
+const TEXT_MAX = 800;
+const ATTEMPTS_SHOWN = 6;
+
+export function quarantineCard({ operation, attempts, resolution }: QuarantineView): Message {
+  const open = operation.status === "QUARANTINED";
+  const title = open ? "Outcome not known: a person must decide" : "Settled";
+  const blocks: KnownBlock[] = [
+    header(title),
+    ...rows(operationRows(operation)),
+    ...(open
+      ? [
+          ours("*What happened*"),
+          theirs(
+            operation.quarantineReason ?? "The outcome could not be established automatically.",
+            TEXT_MAX,
+          ),
+          ...attemptsBlocks(attempts),
+          note(
+            "The amount counts as spent until this is settled. Each button asks for a reason and evidence, and the provider is asked again first.",
+          ),
+        ]
+      : [theirs(outcomeOf(operation), TEXT_MAX)]),
+    ...resolutionBlocks(resolution),
+    ...(open ? [actions("resolve", resolveButtons(operation))] : []),
+  ];
+  const text = open
+    ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${operation.quarantineReason ?? ""}`
+    : outcomeOf(operation);
+  return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
+}
+
+function operationRows(operation: OperationFacts): Row[] {
+  const table: (Row | null)[] = [
+    { label: "Operation", value: { theirs: whatOf(operation) } },
+    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+    { label: "Id", value: { theirs: operation.id } },
+    operation.unknownSince === null
+      ? null
+      : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },
+    operation.providerRef === null
+      ? null
+      : { label: "Provider reference", value: { theirs: operation.providerRef } },
+  ];
+  return table.filter((row) => row !== null);
+}
+
+function attemptsBlocks(attempts: readonly AttemptFacts[]): KnownBlock[] {
+  if (attempts.length === 0) return [];
+  const lines = attempts
+    .slice(-ATTEMPTS_SHOWN)
+    .map(
+      ({ number, startedAt, verdict, code }) =>
+        `• attempt ${number}, ${localTime(startedAt)}: ${escapeWithin(oneLine(verdict), 60).text}${
+          code === null ? "" : ` (${escapeWithin(oneLine(code), 80).text})`
+        }`,
+    );
+  return [ours(`*What was sent*\n${lines.join("\n")}`)];
+}
+
+function resolveButtons({ id }: OperationFacts): ButtonSpec[] {
+  return [
+    {
+      action: ACTIONS.resolveConfirm,
+      text: "Confirm committed",
+      value: id,
+      says: "Confirm that the provider carried it out",
+    },
+    {
+      action: ACTIONS.resolveReject,
+      text: "Reject",
+      value: id,
+      style: "danger",
+      says: "Reject: it was not carried out",
+    },
+    { action: ACTIONS.resolveRetry, text: "Authorise retry", value: id, says: "Authorise sending it again" },
+    { action: ACTIONS.operationDetails, text: "Details", value: id, says: "Details of the operation" },
+  ];
+}
+
+export function verbName(verb: ResolveVerb): string {
+  switch (verb) {
+    case "confirm":
+      return "Confirm committed";
+    case "reject":
+      return "Reject";
+    case "retry":
+      return "Authorise retry";
+    default:
+      return assertNever(verb, "verb");
+  }
+}
+
+function resolutionBlocks(resolution: ResolutionView | null): KnownBlock[] {
+  if (resolution === null) return [];
+  const { state, by, verb, reason, evidenceRef, secondBy, secondVerdict, createdAt } = resolution;
+  const second =
+    secondBy === null
+      ? ""
+      : `, ${secondVerdict === "agree" ? "agreed" : "not agreed"} by ${mentionUser(secondBy)}`;
+  const waits = state === "proposed" ? ". Waits for a second person." : ".";
+  const did = state === "proposed" ? "asked for" : state === "applied" ? "done" : state;
+  return [
+    note(`*${verbName(verb)}* ${did} by ${mentionUser(by)}${second}, ${localTime(createdAt)}${waits}`),
+    theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
+  ];
+}
+
+export interface ResolutionCardView {
+  readonly resolution: ResolutionView;
+  readonly operation: OperationFacts;
+}
+
+/** Where two people are needed: the question to the second one. */
+export function resolutionCard({ resolution, operation }: ResolutionCardView): Message {
+  const open = resolution.state === "proposed";
+  const title = open
+    ? `A second person is needed: ${verbName(resolution.verb).toLowerCase()}`
+    : resolutionEnd(resolution);
+  const blocks: KnownBlock[] = [
+    header(title),
+    ...rows([
+      { label: "Operation", value: { theirs: whatOf(operation) } },
+      { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+      { label: "Asked by", value: { ours: mentionUser(resolution.by) } },
+      { label: "Reason", value: { theirs: resolution.reason } },
+      { label: "Evidence", value: { theirs: resolution.evidenceRef } },
+      ...(resolution.probe === null
+        ? []
+        : [{ label: "Provider says", value: { theirs: resolution.probe.sentence } }]),
+    ]),
+    ...(resolution.secondBy === null
+      ? []
+      : [
+          note(
+            `*${resolution.secondVerdict === "agree" ? "Agreed" : "Disagreed"}* by ${mentionUser(resolution.secondBy)}.`,
+          ),
+          ...(resolution.secondNote === null || resolution.secondNote.trim() === ""
+            ? []
+            : [theirs(resolution.secondNote, TEXT_MAX)]),
+        ]),
+    ...(open
+      ? [
+          actions("second", [
+            { action: ACTIONS.agree, text: "Agree", value: resolution.id, style: "primary" },
+            { action: ACTIONS.disagree, text: "Disagree", value: resolution.id, style: "danger" },
+          ]),
+        ]
+      : [theirs(outcomeOf(operation), TEXT_MAX)]),
+  ];
+  const text = escapeWithin(
+    oneLine(`${title}. ${whatOf(operation)}. Reason: ${resolution.reason}`),
+    1500,
+  ).text;
+  return withinLimits({ text, blocks }, 2);
+}
+
+function resolutionEnd({ state, verb }: ResolutionView): string {
+  const name = verbName(verb);
+  switch (state) {
+    case "proposed":
+      return `${name}: waits for a second person`;
+    case "applied":
+      return `${name}: done`;
+    case "disagreed":
+      return `${name}: the second person disagreed`;
+    case "refused":
+      return `${name}: refused`;
+    case "superseded":
+      return `${name}: overtaken by another answer`;
+    case "expired":
+      return `${name}: nobody answered in time`;
+    default:
+      return assertNever(state, "resolution state");
+  }
+}
+
+export function freezeName(kind: FreezeKind): string {
+  return kind === "all" ? "everything" : `${kindName(kind).toLowerCase()} operations`;
+}
+
+/** Where a thaw needs another person than the freeze. */
+export function thawCard(state: FreezeState): Message {
+  const name = freezeName(state.kind);
+  const waits = state.frozen && state.thawAskedBy !== null;
+  const title = !state.frozen
+    ? `Thawed: ${name}`
+    : waits
+      ? `A second person is needed: thaw ${name}`
+      : `Still frozen: ${name}`;
+  const table: Row[] = [
+    { label: "Frozen by", value: { ours: state.by === null ? "the product itself" : mentionUser(state.by) } },
+    ...(state.at === null ? [] : [{ label: "Since", value: { ours: localTime(state.at) } }]),
+    ...(state.reason === null || state.reason === ""
+      ? []
+      : [{ label: "Because", value: { theirs: state.reason } }]),
+    ...(state.thawAskedBy === null
+      ? []
+      : [{ label: "Thaw asked by", value: { ours: mentionUser(state.thawAskedBy) } }]),
+  ];
+  return {
+    text: escapeWithin(title, 300).text,
+    blocks: [
+      header(title),
+      ...(state.frozen ? rows(table) : []),
+      ...(waits
+        ? [
+            actions("thaw", [
+              { action: ACTIONS.thawAgree, text: "Agree", value: state.kind, style: "primary" },
+              { action: ACTIONS.thawDisagree, text: "Disagree", value: state.kind, style: "danger" },
+            ]),
+          ]
+        : []),
+    ],
+  };
+}
+
+/** As the database knows them (`incidents_kind_is_known`). */
+export const INCIDENT_KINDS = [
+  "orphan_effect",
+  "missing_effect",
+  "duplicate_effect",
+  "contradiction",
+  "reversed",
+  "refunded_elsewhere",
+  "overdrawn",
+  "import_below_reserved",
+  "late_effect",
+  "freeze_tripped",
+] as const;
+export type IncidentKind = (typeof INCIDENT_KINDS)[number];
+
+export interface IncidentView {
+  readonly kind: IncidentKind;
+  readonly status: "open" | "closed";
+  readonly operation: OperationFacts | null;
+  /** Facts of the finding as label and value, in the order in which they are read. */
+  readonly detail: readonly (readonly [string, string])[];
+  readonly closedBy: string | null;
+  readonly createdAt: Date;
+}
+
+export function incidentCard(incident: IncidentView): Message {
+  const { title, meaning } = incidentWords(incident.kind);
+  const table: Row[] = [
+    ...(incident.operation === null
+      ? []
+      : [
+          {
+            label: "Operation",
+            value: { theirs: `${whatOf(incident.operation)} (${incident.operation.id})` },
+          },
+        ]),
+    { label: "Found", value: { ours: localTime(incident.createdAt) } },
+    ...incident.detail
+      .slice(0, 12)
+      .map(([label, value]) => ({ label: escapeWithin(oneLine(label), 60).text, value: { theirs: value } })),
+  ];
+  const closed = incident.status === "closed";
+  return withinLimits(
+    {
+      text: escapeWithin(`${closed ? "Closed incident" : "Incident"}: ${title}. ${meaning}`, 1000).text,
+      blocks: [
+        header(`${closed ? "Closed" : "Incident"}: ${title}`),
+        ours(meaning),
+        ...rows(table),
+        ...(closed
+          ? [note(incident.closedBy === null ? "Closed." : `Closed by ${mentionUser(incident.closedBy)}.`)]
+          : []),
+      ],
+    },
+    1,
+  );
+}
+
+function incidentWords(kind: IncidentKind): { title: string; meaning: string } {
+  switch (kind) {
+    case "orphan_effect":
+      return {
+        title: "effect without an operation",
+        meaning: "The provider shows an effect that no approved operation of ours explains.",
+      };
+    case "missing_effect":
+      return {
+        title: "confirmed operation without an effect",
+        meaning: "We hold this as done, but the provider does not show it.",
+      };
+    case "duplicate_effect":
+      return {
+        title: "duplicate effect",
+        meaning: "The provider shows more than one effect for one operation.",
+      };
+    case "contradiction":
+      return {
+        title: "contradicting evidence",
+        meaning: "The provider's evidence contradicts how this operation was closed; the case is open again.",
+      };
+    case "reversed":
+      return {
+        title: "taken back by the provider",
+        meaning: "A confirmed effect failed later at the provider. The customer does not have the money.",
+      };
+    case "refunded_elsewhere":
+      return {
+        title: "refunded elsewhere",
+        meaning: "Money was refunded on this payment outside Countersign.",
+      };
+    case "overdrawn":
+      return {
+        title: "more given back than was paid",
+        meaning: "What was refunded and set aside on this payment is more than was captured.",
+      };
+    case "import_below_reserved":
+      return {
+        title: "import lowered a payment",
+        meaning: "An import set the captured amount below what is already refunded or set aside.",
+      };
+    case "late_effect":
+      return {
+        title: "effect after the end",
+        meaning: "An effect turned up for an operation that had ended without one.",
+      };
+    case "freeze_tripped":
+      return {
+        title: "frozen automatically",
+        meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
+      };
+    default:
+      return assertNever(kind, "incident kind");
+  }
+}

@@ -1,0 +1,185 @@
+/** The live card of a run in its ticket's thread: what it did, step by step, what it waits for, how it ended. */
+import type { KnownBlock } from "@slack/types";
+import { assertNever } from "../../domain/assert-never.js";
+import type { OperationId } from "../../domain/ids.js";
+import type { Json } from "../../domain/json.js";
+import { isRunEnd, type RunState } from "../../domain/run.js";
+import type { RunView, ToolCall, Turn } from "../../runs/index.js";
+import { ACTIONS } from "../actions.js";
+import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
+import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { type OperationFacts, standingOf } from "./sentences.js";
+
+export interface RunCardView {
+  readonly view: RunView;
+  /** Operations that the run's calls name. */
+  readonly operations: ReadonlyMap<OperationId, OperationFacts>;
+}
+
+/** The newest steps stay; older ones are in the details. */
+const STEPS_SHOWN = 12;
+const STEP_MAX = 180;
+const WORDS_MAX = 400;
+
+export function runCard(card: RunCardView): Message {
+  const { run, turns, notes } = card.view;
+  const ended = isRunEnd(run.state);
+  const title = runTitle(run.state);
+  const words = lastWords(turns);
+  const added = notes.filter((one) => !one.author.startsWith("system:")).length;
+  const blocks: KnownBlock[] = [
+    ours(`*${title}*${run.cancelRequestedBy !== null && !ended ? " (stopping)" : ""}`),
+    ...stepsBlocks(card),
+    ...(run.ending === null ? [] : [theirs(run.ending.detail, 1000)]),
+    ...(words === null ? [] : [attributed(`_${markerOf(run.planner)}_`, words, WORDS_MAX)]),
+    note(
+      [
+        plannerName(run.planner, run.model),
+        `step ${run.stepsUsed} of ${run.stepsMax}`,
+        costText(run.costUsedMicroUsd),
+        added === 0 ? null : `${added} ${added === 1 ? "message" : "messages"} added in the thread`,
+        run.cancelRequestedBy === null ? null : `stop asked for by ${mentionUser(run.cancelRequestedBy)}`,
+      ]
+        .filter((part) => part !== null)
+        .join("  ·  "),
+    ),
+    actions("run", [
+      ...(ended || run.cancelRequestedBy !== null
+        ? []
+        : [
+            {
+              action: ACTIONS.stop,
+              text: "Stop",
+              value: run.id,
+              style: "danger" as const,
+              says: "Stop this run",
+            },
+          ]),
+      { action: ACTIONS.runDetails, text: "Details", value: run.id, says: "Details of this run" },
+    ]),
+  ];
+  const text = escapeWithin(oneLine(`${title}. ${run.ending?.detail ?? ""}`), 1000).text;
+  return withinLimits({ text, blocks }, 2);
+}
+
+export function runTitle(state: RunState): string {
+  switch (state) {
+    case "queued":
+      return "Queued";
+    case "running":
+      return "Working on it";
+    case "awaiting_binding":
+      return "Waiting to be told whom this is about";
+    case "awaiting_approval":
+      return "Waiting for an approval";
+    case "waiting":
+      return "Waiting for an outcome";
+    case "resolved":
+      return "Finished";
+    case "escalated":
+      return "Handed over to a person";
+    case "budget_exhausted":
+      return "Stopped: the budget is used up";
+    case "failed":
+      return "Failed";
+    case "cancelled":
+      return "Stopped";
+    default:
+      return assertNever(state, "run state");
+  }
+}
+
+function stepsBlocks({ view, operations }: RunCardView): KnownBlock[] {
+  const { calls } = view;
+  if (calls.length === 0) return [];
+  const hidden = Math.max(0, calls.length - STEPS_SHOWN);
+  const lines = calls.slice(-STEPS_SHOWN).map((call, index) => {
+    const line = `${hidden + index + 1}. ${stepText(call, operations)}`;
+    return line.length <= STEP_MAX ? line : `${line.slice(0, STEP_MAX - 1)}…`;
+  });
+  return [theirs([...(hidden === 0 ? [] : [`(${hidden} earlier steps)`]), ...lines].join("\n"))];
+}
+
+/** One step: what was asked for, and how it stands by the database. */
+export function stepText(call: ToolCall, operations: ReadonlyMap<OperationId, OperationFacts>): string {
+  return `${toolText(call.name, call.input)} – ${stepState(call, operations)}`;
+}
+
+function stepState(call: ToolCall, operations: ReadonlyMap<OperationId, OperationFacts>): string {
+  const operation = call.operationId === null ? undefined : operations.get(call.operationId);
+  if (operation !== undefined) return `${standingOf(operation)}${call.replayed ? " (asked for before)" : ""}`;
+  switch (call.state) {
+    case "proposed":
+      return "next";
+    case "held":
+      return "waits for an approval";
+    case "ready":
+      return "allowed, waits for the rest of its step";
+    case "waiting":
+      return "waits";
+    case "done":
+      return call.isError === true ? `not possible: ${oneLine(call.result ?? "")}` : "done";
+    default:
+      return assertNever(call.state, "call state");
+  }
+}
+
+const TOOL_WORDS: Readonly<Record<string, { words: string; of: string }>> = {
+  find_customer: { words: "Look for customer", of: "query" },
+  get_order: { words: "Look up order", of: "order_reference" },
+  get_shipment_status: { words: "Look up shipment of", of: "order_reference" },
+  search_help_centre: { words: "Search the help centre for", of: "question" },
+  issue_refund: { words: "Refund on order", of: "order_reference" },
+  cancel_order: { words: "Cancel order", of: "order_reference" },
+  cancel_subscription: { words: "Cancel subscription", of: "subscription_reference" },
+  escalate_to_human: { words: "Hand over to a person", of: "" },
+};
+
+/** A tool call in words; what the planner wrote into it is its own and may be anything. */
+export function toolText(name: string, input: Json): string {
+  const known = TOOL_WORDS[name];
+  if (known === undefined) return `Unknown tool ${oneLine(name)}`;
+  const value =
+    typeof input === "object" && input !== null && !Array.isArray(input) ? input[known.of] : undefined;
+  return typeof value === "string" && value.trim() !== "" ? `${known.words} ${oneLine(value)}` : known.words;
+}
+
+/** The planner's latest prose. */
+function lastWords(turns: readonly Turn[]): string | null {
+  for (const turn of [...turns].reverse()) {
+    const text = proseOf(turn);
+    if (text !== "") return text;
+  }
+  return null;
+}
+
+export function proseOf(turn: Turn): string {
+  return turn.content
+    .map((block) => (block.type === "text" && typeof block["text"] === "string" ? block["text"] : ""))
+    .join("\n")
+    .trim();
+}
+
+export function markerOf(planner: string): string {
+  return planner === "scripted" ? "Scripted planner says, unverified:" : "Planner says, unverified:";
+}
+
+function plannerName(planner: string, model: string | null): string {
+  switch (planner) {
+    case "scripted":
+      return "scripted planner, no model";
+    case "code":
+      return "asked for by a person, no model";
+    case "none":
+      return "no planner set";
+    default:
+      return model === null ? "model" : `model ${escapeWithin(oneLine(model), 80).text}`;
+  }
+}
+
+/** Millionths of a dollar as dollars with four digits; nothing for nothing. */
+function costText(microUsd: bigint): string | null {
+  if (microUsd === 0n) return null;
+  const tenThousandths = (microUsd + 99n) / 100n;
+  return `$${tenThousandths / 10_000n}.${String(tenThousandths % 10_000n).padStart(4, "0")} USD`;
+}

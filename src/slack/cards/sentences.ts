@@ -1,0 +1,192 @@
+/**
+ * What may be said about an operation: from its row alone, in plain text (escape it where it is shown).
+ *
+ * 1. A sentence says "refunded" or "cancelled" only of a CONFIRMED row.
+ * 2. Money has its currency, exactly; times have their zone.
+ */
+import { assertNever } from "../../domain/assert-never.js";
+import type { OperationId, TicketId } from "../../domain/ids.js";
+import { formatMoney } from "../../domain/money.js";
+import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+
+/** An operation as cards and threads show it. Amounts in minor units. */
+export interface OperationFacts {
+  readonly id: OperationId;
+  readonly kind: OperationKind;
+  readonly status: OperationStatus;
+  readonly amountMinor: bigint;
+  readonly currency: string;
+  readonly occurrence: number;
+  readonly customerRef: string;
+  readonly customerName: string;
+  readonly orderRef: string | null;
+  readonly subscriptionRef: string | null;
+  readonly atPeriodEnd: boolean | null;
+  readonly refundScope: RefundScope | null;
+  readonly items: readonly { readonly ref: string; readonly name: string | null }[];
+  /** The planner's words. Never shown without saying so. */
+  readonly reason: string;
+  readonly providerRef: string | null;
+  readonly providerStatus: string | null;
+  readonly result: { readonly code: string; readonly detail: string } | null;
+  readonly quarantineReason: string | null;
+  readonly notBefore: Date | null;
+  readonly approvedBy: readonly string[];
+  readonly filers: readonly string[];
+  readonly ticketId: TicketId | null;
+  readonly unknownSince: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+type What = Pick<
+  OperationFacts,
+  "kind" | "amountMinor" | "currency" | "orderRef" | "subscriptionRef" | "atPeriodEnd"
+>;
+
+/** "Refund", "Cancel order", "Cancel subscription". */
+export function kindName(kind: OperationKind): string {
+  switch (kind) {
+    case "refund":
+      return "Refund";
+    case "cancel_order":
+      return "Cancel order";
+    case "cancel_subscription":
+      return "Cancel subscription";
+    default:
+      return assertNever(kind, "operation kind");
+  }
+}
+
+/** "£180.00 GBP"; null for effects that move no money. */
+export function amountOf(
+  operation: Pick<OperationFacts, "kind" | "amountMinor" | "currency">,
+): string | null {
+  return operation.kind === "refund" ? formatMoney(operation) : null;
+}
+
+/** "Refund of £180.00 GBP on order ORD-10042": one operation in half a line. */
+export function whatOf(operation: What): string {
+  switch (operation.kind) {
+    case "refund":
+      return `Refund of ${formatMoney(operation)} on order ${operation.orderRef ?? "?"}`;
+    case "cancel_order":
+      return `Cancellation of order ${operation.orderRef ?? "?"}`;
+    case "cancel_subscription":
+      return `Cancellation of subscription ${operation.subscriptionRef ?? "?"}${
+        operation.atPeriodEnd === true ? " at the end of its period" : ""
+      }`;
+    default:
+      return assertNever(operation.kind, "operation kind");
+  }
+}
+
+/** What pressing Approve leads to. */
+export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriodEnd">): string {
+  switch (operation.kind) {
+    case "refund":
+      return "The amount goes back to the customer's original payment method, once.";
+    case "cancel_order":
+      return "The order is cancelled and will not be shipped. No money goes back by this: a refund is its own operation.";
+    case "cancel_subscription":
+      return operation.atPeriodEnd === true
+        ? "The subscription runs to the end of the paid period and then ends."
+        : "The subscription ends at once.";
+    default:
+      return assertNever(operation.kind, "operation kind");
+  }
+}
+
+/** Where it stands, as a short state: "sent, not answered yet". */
+export function standingOf(operation: OperationFacts): string {
+  const { status } = operation;
+  switch (status) {
+    case "AWAITING_APPROVAL":
+      return "waits for an approval, nothing sent";
+    case "PREPARED":
+      return "approved or allowed, not sent yet";
+    case "DISPATCHED":
+      return "sent, not answered yet";
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return "sent, outcome not known yet, being checked";
+    case "QUARANTINED":
+      return "outcome not known, with on-call";
+    case "CONFIRMED":
+      return "done";
+    case "REJECTED":
+      return "refused by the provider";
+    case "DENIED":
+      return "denied";
+    case "EXPIRED":
+      return "expired, nobody decided";
+    case "VOIDED":
+      return "withdrawn before it was sent";
+    case "REVERSED":
+      return "taken back by the provider";
+    default:
+      return assertNever(status, "operation status");
+  }
+}
+
+/** The whole sentence for a thread or the end of a card. */
+export function outcomeOf(operation: OperationFacts): string {
+  const { status } = operation;
+  const what = whatOf(operation);
+  switch (status) {
+    case "AWAITING_APPROVAL":
+      return `${what}: waits for an approval. Nothing has been sent.`;
+    case "PREPARED":
+      return `${what}: not sent yet.`;
+    case "DISPATCHED":
+      return `${what}: sent, the answer is not there yet.`;
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return `${what}: sent, but the outcome is not known yet. It is being checked; until then the amount counts as spent.`;
+    case "QUARANTINED":
+      return `${what}: the outcome cannot be established automatically. On-call has the case; until then the amount counts as spent.`;
+    case "CONFIRMED":
+      return confirmed(operation);
+    case "REJECTED":
+      return join([
+        `${what}: not carried out.`,
+        detailOf(operation) ?? "The provider refused it.",
+        operation.kind === "refund" ? "No money moved." : null,
+      ]);
+    case "DENIED":
+      return join([`${what}: denied.`, detailOf(operation), "Nothing was sent."]);
+    case "EXPIRED":
+      return `${what}: nobody decided in time. Nothing was sent.`;
+    case "VOIDED":
+      return join([`${what}: withdrawn before it was sent.`, detailOf(operation)]);
+    case "REVERSED":
+      return `${what}: the provider took it back after confirming it. The customer does not have the money.`;
+    default:
+      return assertNever(status, "operation status");
+  }
+}
+
+function confirmed(operation: OperationFacts): string {
+  const reference = operation.providerRef === null ? "" : ` Reference ${operation.providerRef}.`;
+  switch (operation.kind) {
+    case "refund":
+      return `Refunded ${formatMoney(operation)} on order ${operation.orderRef ?? "?"} to ${operation.customerName} (${operation.customerRef}).${reference}`;
+    case "cancel_order":
+      return `Order ${operation.orderRef ?? "?"} of ${operation.customerName} (${operation.customerRef}) is cancelled. No money has gone back by this; a refund is its own operation.`;
+    case "cancel_subscription":
+      return `Subscription ${operation.subscriptionRef ?? "?"} of ${operation.customerName} (${operation.customerRef}) ${
+        operation.atPeriodEnd === true ? "will end with its paid period" : "is cancelled"
+      }.${reference}`;
+    default:
+      return assertNever(operation.kind, "operation kind");
+  }
+}
+
+/** The stored detail as a sentence; null when there is none. */
+function detailOf(operation: OperationFacts): string | null {
+  const detail = operation.result?.detail.trim() ?? "";
+  if (detail === "") return null;
+  return /[.!?]$/.test(detail) ? detail : `${detail}.`;
+}
+
+const join = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join(" ");
