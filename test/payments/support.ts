@@ -1,11 +1,7 @@
-/**
- * The payments sandbox for a test file: a database of its own, emptied before each test, and the handed wire facts where the
- * checkout lies beside them.
- */
-import { existsSync, readFileSync } from "node:fs";
+/** The payments sandbox for a test file: a database of its own, emptied before each test; its clients and a receiver. */
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import pg from "pg";
 import Stripe from "stripe";
@@ -83,25 +79,6 @@ export function officialClient(port: number, config: Partial<Stripe.StripeConfig
     ...config,
   });
 }
-
-/** The directory of the handed wire facts, or null where this checkout has none beside it. */
-export function stripeFactsDir(): string | null {
-  const fromEnv = process.env["COUNTERSIGN_DATA"];
-  if (fromEnv !== undefined && fromEnv !== "") {
-    const dir = join(resolve(fromEnv), "stripe");
-    return existsSync(join(dir, "refund.schema.json")) ? dir : null;
-  }
-  let at = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    const dir = join(at, "shared", "data", "stripe");
-    if (existsSync(join(dir, "refund.schema.json"))) return dir;
-    const parent = dirname(at);
-    if (parent === at) return null;
-    at = parent;
-  }
-}
-
-export const NO_FACTS = "left out: the wire facts of ../shared/data/stripe are not beside this checkout";
 
 export type SchemaName = "refund" | "refund_list" | "create_request" | "create_headers" | "error_envelope";
 
