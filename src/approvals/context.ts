@@ -1,23 +1,35 @@
 /** What the room needs from outside: a named subset of the program's ports. */
 import type { Db, Tx } from "../db/connect.js";
-import type { RunId, TurnId } from "../domain/ids.js";
+import type { OperationId, RunId, TurnId } from "../domain/ids.js";
+import type { Policy } from "../domain/policy/policy.js";
 import type { Clock, Ids } from "../domain/ports/clock.js";
 import type { Directory } from "../domain/ports/directory.js";
+import type { Judge } from "../domain/ports/judge.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
+import type { LedgerCtx } from "../ledger/index.js";
 
 /** Calls into rooms that this one must not know, made inside the transaction of the change; composed by `app`. */
 export interface ApprovalsHooks {
   /** Every call of the held turn is decided: make its run due now (the wake-up after commit may be lost). */
   onTurnDecided(tx: Tx, turn: { runId: RunId; turnId: TurnId }): Promise<void>;
+  /**
+   * `from` was voided by drift after its turn was released, and `to` asks for the same again under a new card: calls that
+   * wait for `from` now wait for `to`, and their turn is held again.
+   */
+  onSuccessor(tx: Tx, change: { from: OperationId; to: OperationId }): Promise<void>;
 }
 
 export interface ApprovalsContext {
-  db: Db;
-  ids: Ids;
-  clock: Clock;
-  wake: Wake;
-  notices: Notices<Tx>;
-  directory: Directory;
-  hooks: ApprovalsHooks;
+  readonly db: Db;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly wake: Wake;
+  readonly notices: Notices<Tx>;
+  readonly directory: Directory;
+  readonly judge: Judge<Tx>;
+  readonly ledger: LedgerCtx;
+  /** The policy in force, read on the caller's transaction. */
+  readonly activePolicy: (on: Db | Tx) => Promise<Policy>;
+  readonly hooks: ApprovalsHooks;
 }

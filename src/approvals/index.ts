@@ -11,7 +11,6 @@ export type {
   DecideClick,
   DecideOutcome,
   DecisionWhoWhen,
-  HeldJudgement,
   Holds,
   ListedApproval,
   ReleaseOutcome,

@@ -3,23 +3,17 @@ import type { Approval, ApprovalEndCode, ApprovalState, Change } from "../domain
 import type { ApprovalId, CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
-
-/** The part of a judgement that an approval is armed with. */
-export interface HeldJudgement {
-  readonly answer: string;
-  readonly policyHash: string;
-  readonly answerHash: string;
-}
+import type { Judgement } from "../domain/ports/judge.js";
 
 export interface ApprovalRequest {
   readonly operation: Operation;
-  readonly judgement: HeldJudgement;
+  /** Held; or allowed where an approval that died asks again: then the predecessor's demand stands. */
+  readonly judgement: Judgement;
   readonly runId: RunId | null;
   readonly turnId: TurnId | null;
   readonly ticketId: TicketId | null;
-  /** The ticket's customer is not confirmed by its filer. */
-  readonly bindingUnconfirmed?: boolean;
-  readonly predecessor?: ApprovalId;
+  /** The approval that died and is asked for again. */
+  readonly predecessor?: Approval;
   readonly changes?: readonly Change[];
 }
 
@@ -108,6 +102,8 @@ export type DecideOutcome =
       readonly approval: Approval;
       readonly typed: string | null;
     }
+  /** The database or the directory kept this click from being decided; nothing was recorded that is not shown. Click again. */
+  | { readonly outcome: "try_again"; readonly sentence: string }
   /** The suggested amount is not smaller than the one asked for, not positive, or not about money. */
   | { readonly outcome: "bad_suggestion"; readonly approval: Approval; readonly sentence: string };
 

@@ -25,6 +25,8 @@ export interface Click {
 export interface ClickSituation {
   readonly approval: Approval;
   readonly operationStatus: OperationStatus;
+  /** Slack user ids that count as filer now; whoever joined later counts too. */
+  readonly filers: readonly string[];
   readonly reading: PersonReading;
   readonly policy: Policy;
   /** The database's time, read after the row was locked. */
@@ -56,7 +58,12 @@ export function decideClick(click: Click, situation: ClickSituation): ClickDecis
   if (!account.may) return refused(account);
   if (!isOpen(approval.state)) return none("ended");
   if (approval.state === "PENDING" && now >= approval.expiresAt) return { act: "expire" };
-  if (approval.state !== "PENDING" && click.verdict === "approve") return none("ended");
+  if (
+    click.verdict === "approve" &&
+    (approval.state !== "PENDING" || operationStatus !== "AWAITING_APPROVAL")
+  ) {
+    return none("ended");
+  }
   if (click.verdict === "deny" && !STOPPABLE.has(operationStatus)) return none("already_sent");
   if (click.cardVersion !== approval.cardVersion) return none("stale_card");
   return click.verdict === "approve" ? approve(click, situation) : deny(click, situation);
@@ -97,10 +104,10 @@ const voters = (approval: Pick<Approval, "votes">): string[] =>
  * bound and the present one, so that a change of policy between card and click never widens who may decide.
  */
 export function mayVote(
-  situation: Pick<ClickSituation, "approval" | "reading" | "policy">,
+  situation: Pick<ClickSituation, "approval" | "filers" | "reading" | "policy">,
   alreadyVoted: readonly string[],
 ): May {
-  const { approval, reading, policy } = situation;
+  const { approval, filers, reading, policy } = situation;
   const { binding } = approval;
   return mayDecide(
     reading,
@@ -113,7 +120,7 @@ export function mayVote(
       },
       amountMinor: binding.amountMinor,
       currency: binding.currency,
-      filers: binding.filers,
+      filers: [...binding.filers, ...filers],
       voters: alreadyVoted,
     },
     policy,
@@ -121,10 +128,10 @@ export function mayVote(
 }
 
 /** The account alone: role, limit and filing are asked later, so that a late click by anybody is told what happened. */
-function mayAct({ approval, reading, policy }: ClickSituation): May {
-  const may = mayVote({ approval, reading, policy }, []);
+function mayAct(situation: ClickSituation): May {
+  const may = mayVote(situation, []);
   if (may.may || may.reason === "standing") return may;
-  return may.reason === "unreadable" && !reading.ok ? may : { may: true };
+  return may.reason === "unreadable" && !situation.reading.ok ? may : { may: true };
 }
 
 function repeated(click: Click, { binding }: Approval): boolean {

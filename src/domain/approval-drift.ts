@@ -19,8 +19,14 @@ export interface PresentOperation {
 
 /** What the policy answers now; a refusal carries its sentences. */
 export type PresentAnswer =
-  | ({ readonly refused: false } & Pick<BoundAnswer, "answer" | "answerHash" | "role" | "approvers">)
+  | ({ readonly refused: false } & Demand & Pick<BoundAnswer, "answerHash" | "policyHash" | "line">)
   | { readonly refused: true; readonly sentence: string };
+
+/** What an answer asks of people. */
+type Demand = Pick<
+  BoundAnswer,
+  "answer" | "role" | "approvers" | "confirmAmount" | "coolingOffMinutes" | "selfApproval"
+>;
 
 /** Differences in the operation and the world around it. Empty: the card still tells the truth. */
 export function worldChanges(
@@ -32,17 +38,40 @@ export function worldChanges(
   return [
     ...materialChanges(binding, operation),
     ...differs("customer", bound.customerRef, world.customerRef),
+    ...ticketChanges(bound, world),
     ...orderChanges(bound.order, world.order),
     ...paymentChanges(bound.payment, world.payment),
     ...subscriptionChanges(bound.subscription, world.subscription),
   ];
 }
 
-/** A changed answer matters; a changed comment, reason or reminder does not. */
-export function policyChanges(bound: BoundAnswer, now: PresentAnswer): readonly Change[] {
+/**
+ * A changed answer matters; a changed comment, reason or reminder does not.
+ *
+ * `siblingEnded`: another call of the same turn was counted when this one was judged and did not go ahead (denied, expired,
+ * void). Then a milder answer of the same policy is what was approved, and more: the people who said yes to the larger
+ * demand need not be asked again.
+ */
+export function policyChanges(
+  bound: BoundAnswer,
+  now: PresentAnswer,
+  siblingEnded: boolean,
+): readonly Change[] {
   if (now.refused) return [{ what: "policy_refuses", sentence: now.sentence }];
   if (now.answerHash === bound.answerHash) return [];
+  if (siblingEnded && now.policyHash === bound.policyHash && isMilder(now, bound)) return [];
   return [{ what: "policy", from: demandText(bound), to: demandText(now) }];
+}
+
+function isMilder(now: Extract<PresentAnswer, { refused: false }>, bound: BoundAnswer): boolean {
+  if (now.coolingOffMinutes > bound.coolingOffMinutes) return false;
+  if (now.answer === "allow") return true;
+  return (
+    now.line <= bound.line &&
+    now.approvers <= bound.approvers &&
+    (bound.confirmAmount || !now.confirmAmount) &&
+    (now.selfApproval || !bound.selfApproval)
+  );
 }
 
 /**
@@ -85,6 +114,12 @@ function materialChanges(binding: ApprovalBinding, operation: PresentOperation):
     ...differs("fingerprint", binding.fingerprint, present),
     ...differs("customer", binding.customerRef, operation.customerRef),
   ];
+}
+
+/** The ticket was bound to somebody else after the card was shown. One that lost its binding is not about anybody else. */
+function ticketChanges(bound: WorldSnapshot, now: WorldSnapshot): Change[] {
+  if (bound.ticketCustomerRef === null || now.ticketCustomerRef === null) return [];
+  return differs("customer", bound.ticketCustomerRef, now.ticketCustomerRef);
 }
 
 function orderChanges(bound: WorldSnapshot["order"], now: WorldSnapshot["order"]): Change[] {
@@ -130,7 +165,15 @@ function differs(what: TextChange, from: string, to: string): Change[] {
   return from === to ? [] : [{ what, from, to }];
 }
 
-function demandText(answer: Pick<BoundAnswer, "answer" | "role" | "approvers">): string {
-  if (answer.answer === "allow") return "no approval needed";
-  return `${answer.approvers === 1 ? "one person" : `${answer.approvers} people`} of the role ${answer.role}`;
+function demandText(demand: Demand): string {
+  const minutes = demand.coolingOffMinutes;
+  const wait = minutes > 0 ? [`waits ${minutes} ${minutes === 1 ? "minute" : "minutes"}`] : [];
+  if (demand.answer === "allow") return ["no approval needed", ...wait].join(", ");
+  const people = demand.approvers === 1 ? "one person" : `${demand.approvers} people`;
+  return [
+    `${people} of the role ${demand.role}`,
+    ...(demand.confirmAmount ? ["the amount repeated"] : []),
+    ...(demand.selfApproval ? ["the filer may approve"] : []),
+    ...wait,
+  ].join(", ");
 }

@@ -43,6 +43,8 @@ export type ApprovalEndCode =
 /** The part of the world that a card shows and an approval is bound to. Amounts in minor units. */
 export interface WorldSnapshot {
   readonly customerRef: string;
+  /** Whom the ticket is bound to now; null: nobody, or no ticket. */
+  readonly ticketCustomerRef: string | null;
   readonly order: {
     readonly ref: string;
     readonly status: string;
@@ -72,6 +74,8 @@ export interface BoundAnswer {
   readonly reasons: readonly string[];
   readonly role: string;
   readonly approvers: number;
+  /** Position of the line in the policy's ladder, from 0. */
+  readonly line: number;
   readonly confirmAmount: boolean;
   /** Minutes between release and dispatch; 0: none. */
   readonly coolingOffMinutes: number;

@@ -1,0 +1,205 @@
+/**
+ * A click on Approve, Deny or Undo, answered in one transaction.
+ *
+ * 1. The person is read before the transaction and is at most 5 s old when the vote is written; unreadable is refused.
+ * 2. Under the locks of the approval and its siblings everything is compared again: state, card, deadline by the database's
+ *    time, who, what was typed. Exactly one of several clicks decides; each of the others hears what happened.
+ * 3. A vote prepares nothing. A no ends the operation at once, also after a complete approval, unless it has left.
+ */
+import { CommitUnknownError, type Tx } from "../db/connect.js";
+import { isRetryable } from "../db/sqlstate.js";
+import type { Approval } from "../domain/approval.js";
+import { type Click, type ClickDecision, decideClick } from "../domain/approval-click.js";
+import { assertNever } from "../domain/assert-never.js";
+import { isApprovalId } from "../domain/ids.js";
+import type { OperationStatus } from "../domain/operation.js";
+import type { PersonReading } from "../domain/ports/directory.js";
+import type { ApprovalsContext } from "./context.js";
+import { deny, expireNow, type Voter, vote } from "./record.js";
+import { getApproval, lockWithSiblings } from "./rows.js";
+import { decisionOf, standingOf, successorOf } from "./standing.js";
+import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
+import type { DecideClick, DecideOutcome, UndoClick } from "./types.js";
+
+/** Decides one click. Never throws for what a person, Slack or another click did; a failing database is `try_again`. */
+export async function decide(ctx: ApprovalsContext, click: DecideClick): Promise<DecideOutcome> {
+  return answer(ctx, { ...click, undo: false });
+}
+
+/** The visible Undo: a no without a note, while the approved operation has not left. Same people as for a vote. */
+export async function undo(ctx: ApprovalsContext, click: UndoClick): Promise<DecideOutcome> {
+  return answer(ctx, { ...click, verdict: "deny", cardVersion: null, undo: true });
+}
+
+type AnyClick = Omit<DecideClick, "cardVersion"> & { cardVersion: number | null; undo: boolean };
+
+/** The reading asked for is younger than it may be at the vote: what is left is spent waiting for locks. */
+const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
+
+class ReadingTooOld extends Error {}
+
+async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<DecideOutcome> {
+  const { approvalId } = click;
+  if (!isApprovalId(approvalId)) return { outcome: "not_found" };
+  for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
+    const readAt = ctx.clock.now().getTime();
+    const reading = await ctx.directory.person(click.userId, { maxAgeMs: ASK_MAX_AGE_MS });
+    try {
+      return await ctx.db.tx((tx) => answerIn(tx, ctx, { ...click, approvalId }, reading, readAt));
+    } catch (error) {
+      if (error instanceof ReadingTooOld) continue;
+      if (error instanceof CommitUnknownError || isRetryable(error)) return TRY_AGAIN;
+      throw error;
+    }
+  }
+  return TRY_AGAIN;
+}
+
+const TRY_AGAIN: DecideOutcome = {
+  outcome: "try_again",
+  sentence: "This could not be recorded just now, and nothing was sent. Please click again.",
+};
+
+async function answerIn(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  click: AnyClick & { approvalId: Approval["id"] },
+  reading: PersonReading,
+  readAt: number,
+): Promise<DecideOutcome> {
+  const locked = await lockWithSiblings(tx, click.approvalId);
+  const approval = locked.find((candidate) => candidate.id === click.approvalId);
+  if (approval === undefined) return { outcome: "not_found" };
+  if (ctx.clock.now().getTime() - readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS)
+    throw new ReadingTooOld();
+
+  const present = await readPresent(tx, approval);
+  const policy = await ctx.activePolicy(tx);
+  const asked: Click = {
+    cardVersion: click.cardVersion ?? approval.cardVersion,
+    verdict: click.verdict,
+    repeatedAmount: click.repeatedAmount ?? null,
+    suggestedMinor: click.suggestedMinor ?? null,
+  };
+  const decision =
+    click.undo && approval.state === "PENDING"
+      ? ({ act: "none", because: "stale_card" } as const)
+      : decideClick(asked, { approval, reading, policy, ...present });
+  const voter = reading.ok ? voterOf(reading, click) : null;
+  return carryOut(tx, ctx, { approval, decision, voter, click });
+}
+
+interface Present {
+  readonly operationStatus: OperationStatus;
+  readonly filers: readonly string[];
+  readonly now: Date;
+}
+
+/** Read after the approval's lock: an operation that awaits its approval cannot move without it. */
+async function readPresent(tx: Tx, approval: Approval): Promise<Present> {
+  const [row] = await tx.sql<{ status: OperationStatus; filers: string[]; now: Date }>(
+    "approvals.present",
+    "SELECT status, filers, countersign_now() AS now FROM operations WHERE id = $1",
+    [approval.operationId],
+  );
+  if (row === undefined) throw new Error(`operation ${approval.operationId} is gone`);
+  return { operationStatus: row.status, filers: row.filers, now: row.now };
+}
+
+interface Decided {
+  readonly approval: Approval;
+  readonly decision: ClickDecision;
+  readonly voter: Voter | null;
+  readonly click: AnyClick;
+}
+
+async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promise<DecideOutcome> {
+  const { approval, decision, voter, click } = decided;
+  switch (decision.act) {
+    case "vote": {
+      const { approval: after, waitsFor } = await vote(tx, ctx, approval, known(voter), decision.completes);
+      return decision.completes
+        ? { outcome: "approved", approval: after, waitsFor }
+        : { outcome: "recorded", approval: after, missing: decision.missing };
+    }
+    case "deny": {
+      const denied = await deny(tx, ctx, approval, known(voter), {
+        code: click.undo ? "undone" : decision.late ? "denied_late" : "denied",
+        suggestedMinor: click.suggestedMinor ?? null,
+      });
+      return denied === null
+        ? sent(tx, approval)
+        : { outcome: "denied", approval: denied, late: decision.late };
+    }
+    case "expire":
+      return ended(tx, await expireNow(tx, ctx, approval));
+    case "none":
+      return refuse(tx, decided, decision);
+    default:
+      return assertNever(decision, "decision on a click");
+  }
+}
+
+async function refuse(
+  tx: Tx,
+  { approval, click }: Decided,
+  decision: Extract<ClickDecision, { act: "none" }>,
+): Promise<DecideOutcome> {
+  switch (decision.because) {
+    case "ended":
+      return ended(tx, approval);
+    case "already_sent":
+      return sent(tx, approval);
+    case "stale_card":
+      return { outcome: "stale_card", approval };
+    case "repeat_amount":
+      return { outcome: "repeat_amount", approval, typed: click.repeatedAmount ?? null };
+    case "already_voted":
+      return { outcome: "already_voted", approval, at: decision.at, missing: decision.missing };
+    case "refused":
+      return { outcome: "refused", reason: decision.reason, sentence: decision.sentence, approval };
+    case "bad_suggestion":
+      return { outcome: "bad_suggestion", approval, sentence: decision.sentence };
+    default:
+      return assertNever(decision, "refusal of a click");
+  }
+}
+
+async function ended(tx: Tx, approval: Approval): Promise<DecideOutcome> {
+  return {
+    outcome: "ended",
+    approval,
+    decision: decisionOf(approval),
+    standing: await standingOf(tx, approval),
+    successorId: await successorOf(tx, approval.id),
+  };
+}
+
+async function sent(tx: Tx, approval: Approval): Promise<DecideOutcome> {
+  const now = (await getApproval(tx, approval.id)) ?? approval;
+  return {
+    outcome: "already_sent",
+    approval: now,
+    decision: decisionOf(now),
+    standing: await standingOf(tx, now),
+  };
+}
+
+function voterOf(reading: Extract<PersonReading, { ok: true }>, click: AnyClick): Voter {
+  const { person } = reading;
+  const note = (click.note ?? "").trim().slice(0, NOTE_MAX_CHARS);
+  return {
+    userId: click.userId,
+    person: person.personKey,
+    note: note === "" ? null : note,
+    roleEvidence: person.roleEvidence,
+    readAt: person.fetchedAt,
+    cardVersion: click.cardVersion,
+    seen: click.seen ?? null,
+  };
+}
+
+function known(voter: Voter | null): Voter {
+  if (voter === null) throw new Error("a click was accepted from somebody who could not be read");
+  return voter;
+}
