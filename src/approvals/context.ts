@@ -5,6 +5,7 @@ import type { Policy } from "../domain/policy/policy.js";
 import type { Clock, Ids } from "../domain/ports/clock.js";
 import type { Directory } from "../domain/ports/directory.js";
 import type { Judge } from "../domain/ports/judge.js";
+import type { Logger } from "../domain/ports/logger.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
 import type { LedgerCtx } from "../ledger/index.js";
@@ -32,4 +33,5 @@ export interface ApprovalsContext {
   /** The policy in force, read on the caller's transaction. */
   readonly activePolicy: (on: Db | Tx) => Promise<Policy>;
   readonly hooks: ApprovalsHooks;
+  readonly log: Logger;
 }

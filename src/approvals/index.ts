@@ -4,7 +4,23 @@
  * A hold arms an approval (`request`), people vote (`decide`, `undo`), and when the last sibling of a held turn is decided
  * the turn is released as a whole (`releaseTurn`) or asks again where the world has moved on.
  */
+export { attendDue, attendOne } from "./attend.js";
+export {
+  approvalOfOperation,
+  type Replaced,
+  readVoters,
+  replaceDrifted,
+  stillHolds,
+} from "./claim.js";
 export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
+export { decide, undo } from "./decide.js";
+export { ownerGone } from "./gone.js";
+export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
+export { DRIFT_CODE } from "./rearm.js";
+export { type HeldTurn, releaseTurn } from "./release.js";
+export { request } from "./request.js";
+export { getApproval, readTurn } from "./rows.js";
+export { decisionOf, standingOf, successorOf } from "./standing.js";
 export type {
   ApprovalRequest,
   ApprovalStanding,

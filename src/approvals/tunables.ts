@@ -16,3 +16,7 @@ export const RELEASE_TRIES = 5;
 export const NOTE_MAX_CHARS = 3_000;
 /** Rows of a list when the caller names no limit. */
 export const LIST_LIMIT = 20;
+/** While nobody could decide, look again after this: somebody may have been added to the role. */
+export const GATE_RECHECK_MS = 600_000;
+/** A row whose attention failed is left alone for this long, so that it does not hide the others. */
+export const ATTEND_RETRY_MS = 60_000;

@@ -11,6 +11,8 @@ import type { Operation, OperationKind, OperationStatus } from "../domain/operat
 export interface Surroundings {
   readonly operation: PresentOperation;
   readonly status: OperationStatus;
+  /** Slack user ids that count as filer now. */
+  readonly filers: readonly string[];
   readonly world: WorldSnapshot;
   readonly customerName: string;
   readonly bindingUnconfirmed: boolean;
@@ -19,6 +21,7 @@ export interface Surroundings {
 interface Row {
   kind: OperationKind;
   status: OperationStatus;
+  filers: string[];
   customer_ref: string;
   customer_name: string;
   order_ref: string | null;
@@ -60,6 +63,7 @@ export async function readSurroundings(
   const subscription = row.subscription_now;
   return {
     status: row.status,
+    filers: row.filers,
     customerName: row.customer_name,
     bindingUnconfirmed: row.ticket_binding !== null && row.ticket_binding !== "confirmed",
     operation: {
@@ -99,7 +103,7 @@ export async function readSurroundings(
 
 // $1 operation id, $2 ids of operations of the same turn. One row or none. The payment is the order's present one.
 const SURROUNDINGS = `
-SELECT o.kind, o.status, o.customer_ref, c.name AS customer_name, o.order_ref, o.subscription_ref, o.amount_minor, o.currency,
+SELECT o.kind, o.status, o.filers, o.customer_ref, c.name AS customer_name, o.order_ref, o.subscription_ref, o.amount_minor, o.currency,
   o.at_period_end, o.occurrence, o.fingerprint, o.payment_intent AS bound_intent,
   o.provider_subscription AS bound_subscription,
   CASE WHEN r.id IS NULL THEN NULL ELSE

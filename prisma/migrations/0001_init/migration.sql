@@ -652,6 +652,8 @@ CREATE INDEX approvals_due ON approvals (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX approvals_turn ON approvals (turn_id) WHERE turn_id IS NOT NULL;
 CREATE INDEX approvals_pending ON approvals (expires_at, id) WHERE state = 'PENDING';
 CREATE INDEX approvals_operation ON approvals (operation_id);
+CREATE INDEX approvals_run ON approvals (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX approvals_predecessor ON approvals (predecessor_id) WHERE predecessor_id IS NOT NULL;
 
 CREATE TABLE votes (
   id text PRIMARY KEY,

@@ -1,0 +1,261 @@
+/**
+ * Turn release: when the last call of a held turn is decided, everything approved (and everything that only waited for its
+ * siblings) is prepared together, once.
+ *
+ * 1. Nothing of a turn is prepared while one of its approvals is undecided.
+ * 2. World, policy and voters are compared with each binding in the transaction that prepares; voters are read before it and
+ *    are at most 5 s old when they are judged.
+ * 3. Drift kills that approval alone: its siblings' decisions stand, and wait for the new card.
+ * 4. Locks: approvals, operations, orders, payments, totals' scopes; each kind in the order of its ids.
+ * 5. It may be called any number of times, by any number of workers, and after any crash: what was prepared stays so.
+ */
+import type { Tx } from "../db/connect.js";
+import type { Approval, Change } from "../domain/approval.js";
+import type { ApprovalId, OperationId, RunId, TurnId } from "../domain/ids.js";
+import * as ledger from "../ledger/index.js";
+import { changesToJson } from "./binding-json.js";
+import { comparePolicy, compareWorldAndVoters } from "./compare.js";
+import type { ApprovalsContext } from "./context.js";
+import { rearm } from "./rearm.js";
+import { expireNow } from "./record.js";
+import { request } from "./request.js";
+import { lockTurn, readTurn } from "./rows.js";
+import { move } from "./transition.js";
+import { CLICK_READING_MAX_AGE_MS, RELEASE_TRIES } from "./tunables.js";
+import type { ReleaseOutcome, TurnCall, VoterReadings } from "./types.js";
+import { readPeople, yesVoters } from "./voters.js";
+import { lockWorld } from "./world.js";
+
+export interface HeldTurn {
+  readonly runId: RunId;
+  readonly turnId: TurnId;
+  /** Every write call of the turn, in its order. */
+  readonly calls: readonly TurnCall<ledger.Proposal>[];
+}
+
+/** Younger than it may be when it is judged: what is left is spent waiting for locks. */
+const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
+
+/** Votes or readings changed between reading people and holding the locks. */
+class ReadAgain extends Error {}
+
+/** Releases a turn whose approvals are decided; says what it still waits for otherwise. */
+export async function releaseTurn(
+  ctx: ApprovalsContext,
+  turn: HeldTurn,
+): Promise<ReleaseOutcome<ledger.PerCall>> {
+  for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
+    const before = await readTurn(ctx.db, turn.turnId);
+    const complete = before.filter((approval) => approval.state === "APPROVED");
+    const readAt = ctx.clock.now().getTime();
+    const readings = await readPeople(ctx.directory, complete.flatMap(yesVoters), ASK_MAX_AGE_MS);
+    try {
+      return await ctx.db.tx((tx) => releaseIn(tx, ctx, turn, { readings, readAt }));
+    } catch (error) {
+      if (!(error instanceof ReadAgain)) throw error;
+    }
+  }
+  return { outcome: "voters_unreadable", reason: "people could not be read in time" };
+}
+
+interface People {
+  readonly readings: VoterReadings;
+  /** Milliseconds of the process clock when reading began. */
+  readonly readAt: number;
+}
+
+async function releaseIn(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  turn: HeldTurn,
+  people: People,
+): Promise<ReleaseOutcome<ledger.PerCall>> {
+  const approvals = await expireOverdue(tx, ctx, await lockTurn(tx, turn.turnId));
+  const undecided = idsOf(approvals, "PENDING");
+  if (undecided.length > 0) return { outcome: "still_held", waiting: undecided, rearmed: [] };
+
+  const complete = approvals.filter((approval) => approval.state === "APPROVED");
+  if (complete.some((approval) => yesVoters(approval).some((id) => !people.readings.has(id)))) {
+    throw new ReadAgain();
+  }
+  await lockWorld(tx, operationIds(turn), orderRefs(turn));
+  if (
+    complete.length > 0 &&
+    ctx.clock.now().getTime() - people.readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS
+  ) {
+    throw new ReadAgain();
+  }
+  const compared = await compareAll(tx, ctx, turn, complete, people.readings);
+  if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
+  return prepareAll(tx, ctx, turn, compared.changes);
+}
+
+/** The deadline holds here too, sweep or no sweep. A decided approval no longer expires. */
+async function expireOverdue(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  approvals: readonly Approval[],
+): Promise<readonly Approval[]> {
+  const [row] = await tx.sql<{ now: Date }>("approvals.now", "SELECT countersign_now() AS now");
+  const now = row?.now ?? new Date(0);
+  const after: Approval[] = [];
+  for (const approval of approvals) {
+    const overdue = approval.state === "PENDING" && now >= approval.expiresAt;
+    after.push(overdue ? await expireNow(tx, ctx, approval) : approval);
+  }
+  return after;
+}
+
+/** World and voters of every complete approval, before anything of the turn is reserved. */
+async function compareAll(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  turn: HeldTurn,
+  complete: readonly Approval[],
+  readings: VoterReadings,
+): Promise<{ changes: ReadonlyMap<ApprovalId, readonly Change[]>; unreadable: string | null }> {
+  const policy = await ctx.activePolicy(tx);
+  const together = operationIds(turn);
+  const changes = new Map<ApprovalId, readonly Change[]>();
+  for (const approval of complete) {
+    const compared = await compareWorldAndVoters(tx, ctx, approval, { policy, readings, together });
+    if (compared.unreadable !== null) return { changes, unreadable: compared.unreadable };
+    changes.set(approval.id, compared.changes);
+  }
+  return { changes, unreadable: null };
+}
+
+/**
+ * Asks the ledger to prepare the turn. Where it finds drift, those approvals die and it prepares nothing; if none of them
+ * asks again, what is left is prepared in another pass. Each pass ends at least one approval, so it ends.
+ */
+async function prepareAll(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  turn: HeldTurn,
+  worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
+): Promise<ReleaseOutcome<ledger.PerCall>> {
+  const rearmed: ApprovalId[] = [];
+  for (let pass = 0; pass <= turn.calls.length; pass += 1) {
+    const approvals = await readTurn(tx, turn.turnId);
+    const found = new Map<OperationId, readonly Change[]>();
+    const calls = await ledger.prepareTurn(tx, ctx.ledger, {
+      calls: turn.calls.map((call) => entryOf(call, approvals, worldChanges, found)),
+      judge: ctx.judge,
+      onHold: async (on, held) => {
+        const armed = await request(on, ctx, {
+          operation: held.operation,
+          judgement: held.judgement,
+          runId: turn.runId,
+          turnId: turn.turnId,
+          ticketId: held.operation.ticketId,
+        });
+        rearmed.push(armed.id);
+        on.afterCommit(() => void ctx.wake("approval", armed.id));
+      },
+    });
+    const died = await buryDrifted(tx, ctx, approvals, calls, found, rearmed);
+    const waiting = idsOf(await readTurn(tx, turn.turnId), "PENDING");
+    const held = calls.some((call) => call.outcome === "held");
+    if (waiting.length > 0 || (held && died === 0)) return { outcome: "still_held", waiting, rearmed };
+    if (died === 0) {
+      await markReleased(tx, ctx, approvals, calls);
+      return { outcome: "released", calls };
+    }
+  }
+  throw new Error(`turn ${turn.turnId} finds new drift in every pass`);
+}
+
+function entryOf(
+  call: TurnCall<ledger.Proposal>,
+  approvals: readonly Approval[],
+  worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
+  found: Map<OperationId, readonly Change[]>,
+): ledger.TurnEntry {
+  if ("proposal" in call) return call;
+  const approval = approvals.find(
+    (each) => each.operationId === call.operationId && each.state === "APPROVED",
+  );
+  const { callId, operationId } = call;
+  if (approval === undefined) return { callId, operationId, approval: null, bindingConfirmed: true };
+  return {
+    callId,
+    operationId,
+    bindingConfirmed: !approval.binding.bindingUnconfirmed,
+    approval: {
+      approvalId: approval.id,
+      approvedBy: yesVoters(approval),
+      accepts: async (_tx, { judgement }) => {
+        const changes = [
+          ...(worldChanges.get(approval.id) ?? []),
+          ...comparePolicy(approval, judgement, siblingEnded(approvals, operationId)),
+        ];
+        if (changes.length === 0) return { holds: true };
+        found.set(operationId, changes);
+        return { holds: false, changes: changesToJson(changes) };
+      },
+    },
+  };
+}
+
+/** Another call of this turn was counted when this one was judged, and does not go ahead. */
+function siblingEnded(approvals: readonly Approval[], operationId: OperationId): boolean {
+  const open = new Set(approvals.filter((each) => OPEN.has(each.state)).map((each) => each.operationId));
+  return approvals.some((each) => each.operationId !== operationId && !open.has(each.operationId));
+}
+
+const OPEN: ReadonlySet<string> = new Set(["PENDING", "APPROVED", "RELEASED"]);
+
+/** Approvals whose binding does not hold, or whose operation the ledger ended, die. Returns how many. */
+async function buryDrifted(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  approvals: readonly Approval[],
+  calls: readonly ledger.PerCall[],
+  found: ReadonlyMap<OperationId, readonly Change[]>,
+  rearmed: ApprovalId[],
+): Promise<number> {
+  const dead = new Set<ApprovalId>();
+  for (const call of calls) {
+    if (call.outcome !== "drifted" && call.outcome !== "ended") continue;
+    const { operation } = call;
+    const approval = approvals.find(
+      (each) => each.operationId === operation.id && each.state === "APPROVED" && !dead.has(each.id),
+    );
+    if (approval === undefined) continue;
+    dead.add(approval.id);
+    if (call.outcome === "ended") {
+      const endDetail = operation.result?.detail ?? null;
+      await move(tx, ctx, approval, { to: "VOIDED", endCode: "drift", endDetail });
+      continue;
+    }
+    const changes = found.get(operation.id) ?? [];
+    const next = await rearm(tx, ctx, { approval, operation, judgement: call.judgement, changes });
+    if (next !== null) rearmed.push(next.id);
+  }
+  return dead.size;
+}
+
+async function markReleased(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  approvals: readonly Approval[],
+  calls: readonly ledger.PerCall[],
+): Promise<void> {
+  const prepared = calls.flatMap((call) => (call.outcome === "prepared" ? [call.operation.id] : []));
+  for (const approval of approvals) {
+    if (approval.state !== "APPROVED" || !prepared.includes(approval.operationId)) continue;
+    await move(tx, ctx, approval, { to: "RELEASED", releasedWith: prepared });
+  }
+}
+
+const idsOf = (approvals: readonly Approval[], state: Approval["state"]): ApprovalId[] =>
+  approvals.filter((approval) => approval.state === state).map((approval) => approval.id);
+
+const operationIds = (turn: HeldTurn): OperationId[] =>
+  turn.calls.flatMap((call) => ("operationId" in call ? [call.operationId] : []));
+
+const orderRefs = (turn: HeldTurn): string[] =>
+  turn.calls.flatMap((call) =>
+    "proposal" in call && call.proposal.intent.orderRef !== null ? [call.proposal.intent.orderRef] : [],
+  );

@@ -1,0 +1,56 @@
+/** Sentences about approvals that threads, cards and tool results share. Money always with its currency. */
+import type { Change } from "./approval.js";
+import { assertNever } from "./assert-never.js";
+import { formatMoney } from "./money.js";
+
+/** What changed, as one plain sentence. Names of people stay user ids: whoever shows it renders them. */
+export function changeSentence(change: Change): string {
+  switch (change.what) {
+    case "order_status":
+      return `The order was ${change.from} and is now ${change.to}.`;
+    case "refundable":
+      return `${amounts(change, "was")} left to refund, ${amounts(change, "is")} is left now.`;
+    case "captured":
+      return `${amounts(change, "was")} was paid when this was asked, ${amounts(change, "is")} is recorded as paid now.`;
+    case "order_customer":
+      return `The order belonged to ${change.from} and now belongs to ${change.to}.`;
+    case "order_currency":
+      return `The order was in ${change.from} and is now in ${change.to}.`;
+    case "customer":
+      return `This was about customer ${change.from} and is now about ${change.to}.`;
+    case "subscription_status":
+      return `The subscription was ${change.from} and is now ${change.to}.`;
+    case "subscription_customer":
+      return `The subscription belonged to ${change.from} and now belongs to ${change.to}.`;
+    case "missing":
+      return `The ${change.thing} is no longer there.`;
+    case "fingerprint":
+      return "Where the money would go, or another detail that was approved, is no longer the same.";
+    case "amount":
+      return `The amount was ${amounts(change, "was")} and is now ${amounts(change, "is")}.`;
+    case "occurrence":
+      return `This was number ${change.from} of its kind and is now number ${change.to}.`;
+    case "policy":
+      return `The policy asked for: ${change.from}. It now asks for: ${change.to}.`;
+    case "policy_refuses":
+      return `The policy no longer allows it: ${change.sentence}`;
+    case "voter":
+      return `The approval of <@${change.userId}> no longer counts: ${change.sentence}`;
+    default:
+      return assertNever(change, "change");
+  }
+}
+
+/** All changes in one text; empty for none. */
+export const changesText = (changes: readonly Change[]): string => changes.map(changeSentence).join(" ");
+
+function amounts(
+  change: { readonly fromMinor: bigint; readonly toMinor: bigint; readonly currency: string },
+  which: "was" | "is",
+): string {
+  const minor = which === "was" ? change.fromMinor : change.toMinor;
+  const { currency } = change;
+  return minor < 0n
+    ? `minus ${formatMoney({ amountMinor: -minor, currency })}`
+    : formatMoney({ amountMinor: minor, currency });
+}
