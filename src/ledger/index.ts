@@ -19,6 +19,7 @@ import type { LedgerCtx } from "./context.js";
 import type * as t from "./types.js";
 
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
+export { listingContext } from "./listing-context.js";
 export type * from "./types.js";
 
 const notBuilt = (name: string): never => {

@@ -26,6 +26,7 @@ export {
 } from "./read.js";
 export { requestCancel, runOfThread, threadReply } from "./replies.js";
 export { isBlank, startRun, startRunIn } from "./start.js";
+export { followSuccessor } from "./successor.js";
 export { fileTicket, setTicketThread } from "./tickets.js";
 export { type Trace, type TracedOperation, traceRun } from "./trace.js";
 export {

@@ -1,0 +1,9 @@
+/**
+ * Dispatch: a prepared operation becomes an effect, once; what the provider says becomes evidence.
+ * Knows adapters only through ports.
+ */
+export type { DispatchCtx, LocalEffect } from "./context.js";
+export { drive } from "./drive.js";
+export { type Probe, probe, refreshBalance } from "./probe.js";
+export { sendClaimed } from "./send.js";
+export { processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

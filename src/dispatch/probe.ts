@@ -1,0 +1,76 @@
+/** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
+import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
+import { judgeListing } from "../domain/judge-listing.js";
+import type { Operation } from "../domain/operation.js";
+import { knownReferences, listingContext, recordElsewhere } from "../ledger/index.js";
+import type { DispatchCtx } from "./context.js";
+
+/** What one reading said: the evidence for the operation, and the listing it was judged from. */
+export interface Probe {
+  readonly evidence: Evidence;
+  readonly listing: Listing;
+}
+
+/** Reads everything the provider lists for the operation's target and judges it. Records refunds made elsewhere. */
+export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Probe> {
+  const listing = await ctx.provider.list(operation, { timeoutMs: ctx.timing.providerTimeoutMs });
+  const listed = listing.read === "complete" ? listing.effects.map((effect) => effect.ref) : [];
+  // Read before the refunds made elsewhere are recorded: what is news now must not look known.
+  const context = await listingContext(ctx.db, operation, listed);
+  if (listing.read === "complete") {
+    await noteElsewhere(ctx, operation.paymentIntent, listing.effects, context.known);
+  }
+  return { evidence: judgeListing(operation, listing, context), listing };
+}
+
+/** Reads a payment's list for what was refunded elsewhere. A failed reading changes nothing. */
+export async function refreshBalance(
+  ctx: DispatchCtx,
+  target: { paymentIntent: string | null; providerSubscription: string | null },
+): Promise<void> {
+  if (target.paymentIntent === null) return;
+  const listing = await ctx.provider.list(target, { timeoutMs: ctx.timing.providerTimeoutMs });
+  if (listing.read !== "complete") {
+    ctx.log.warn(
+      { paymentIntent: target.paymentIntent, reason: listing.reason },
+      "the provider's list of a payment could not be read",
+    );
+    return;
+  }
+  await noteElsewhere(ctx, target.paymentIntent, listing.effects, await knownFor(ctx, target));
+}
+
+async function knownFor(
+  ctx: DispatchCtx,
+  target: { paymentIntent: string | null; providerSubscription: string | null },
+): Promise<ReadonlyMap<string, OperationId>> {
+  if (target.paymentIntent !== null) return knownReferences(ctx.db, { paymentIntent: target.paymentIntent });
+  if (target.providerSubscription !== null) {
+    return knownReferences(ctx.db, { providerSubscription: target.providerSubscription });
+  }
+  return new Map();
+}
+
+/** Money that left the payment and that no operation of ours explains. */
+async function noteElsewhere(
+  ctx: DispatchCtx,
+  paymentIntent: string | null,
+  effects: readonly ProviderEffect[],
+  known: ReadonlyMap<string, OperationId>,
+): Promise<void> {
+  if (paymentIntent === null) return;
+  const foreign = effects.filter(
+    (effect) =>
+      effect.kind === "refund" &&
+      effect.operationId === null &&
+      !known.has(effect.ref) &&
+      effect.status !== "failed" &&
+      effect.status !== "canceled",
+  );
+  await recordElsewhere(ctx, {
+    paymentIntent,
+    elsewhereMinor: foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n),
+    effects: foreign.map((effect) => effect.ref),
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * Claim → send → settle.
+ *
+ * 1. The claim is committed before a byte leaves; whatever happens after it began is unknown until it is proven.
+ * 2. The last question before the socket is the database's: lease, key, freeze.
+ * 3. The lease is prolonged while the call runs; once lost it is not taken back, and the answer becomes evidence.
+ * 4. No transaction is open while the provider is asked.
+ */
+
+import type { AttemptOutcome } from "../domain/evidence.js";
+import { failpoint } from "../domain/failpoints.js";
+import type { Operation } from "../domain/operation.js";
+import { SendRefused } from "../domain/ports/payment-provider.js";
+import { type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
+import type { DispatchCtx } from "./context.js";
+import { refreshBalance } from "./probe.js";
+
+/** A lease is renewed this many times within its life. */
+const RENEWALS_PER_LEASE = 3;
+
+/** Sends one claimed attempt and records what came of it. Never throws for what the provider or the network did. */
+export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Operation> {
+  await failpoint("dispatch.after_claim");
+  const outcome = await withHeartbeat(ctx, claim, () => execute(ctx, claim));
+  await failpoint("dispatch.after_send");
+  const result = await settle(ctx, {
+    operationId: claim.operation.id,
+    leaseToken: claim.leaseToken,
+    attempt: claim.attempt,
+    outcome,
+  });
+  await failpoint("dispatch.after_settle");
+  if (!result.settled) {
+    ctx.log.warn(
+      { operation: claim.operation.id, attempt: claim.attempt, verdict: outcome.verdict },
+      "the answer came after the lease was lost: kept as evidence",
+    );
+  }
+  if (outcome.verdict === "rejected") await refreshBalance(ctx, claim.operation);
+  return result.operation;
+}
+
+function execute(ctx: DispatchCtx, claim: Claim): Promise<AttemptOutcome> {
+  return ctx.provider.execute(claim.operation, claim.request, {
+    idempotencyKey: claim.operation.idempotencyKey,
+    timeoutMs: ctx.timing.providerTimeoutMs,
+    beforeSend: async () => {
+      await failpoint("dispatch.before_send");
+      const check = await checkSend(ctx, { operationId: claim.operation.id, leaseToken: claim.leaseToken });
+      if (!check.ok) throw new SendRefused(check.code, `nothing was sent: ${check.code}`);
+    },
+  });
+}
+
+async function withHeartbeat<T>(ctx: DispatchCtx, claim: Claim, work: () => Promise<T>): Promise<T> {
+  const lease = { operationId: claim.operation.id, leaseToken: claim.leaseToken };
+  let renewing = false;
+  const beat = setInterval(() => {
+    if (renewing) return;
+    renewing = true;
+    renewLease(ctx, lease)
+      .then((kept) => {
+        if (!kept) clearInterval(beat);
+      })
+      // The database is away: the lease runs out, and `checkSend` and `settle` see that.
+      .catch((error: unknown) => ctx.log.warn({ err: error, ...lease }, "the lease could not be renewed"))
+      .finally(() => {
+        renewing = false;
+      });
+  }, ctx.timing.leaseMs / RENEWALS_PER_LEASE);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beat);
+  }
+}

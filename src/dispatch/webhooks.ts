@@ -1,0 +1,222 @@
+/**
+ * Webhooks: evidence and a wake-up. Stored before they are acknowledged; the object is read again and judged, so neither order
+ * nor repetition matters.
+ */
+
+import type { ProviderEffect } from "../domain/evidence.js";
+import { failpoint } from "../domain/failpoints.js";
+import { isOperationId, type OperationId } from "../domain/ids.js";
+import type { JsonObject } from "../domain/json.js";
+import type { Operation } from "../domain/operation.js";
+import type { ProviderEvent } from "../domain/ports/payment-provider.js";
+import {
+  contradict,
+  getOperation,
+  openIncident,
+  operationByProviderRef,
+  recordEvidence,
+  reverse,
+} from "../ledger/index.js";
+import type { DispatchCtx } from "./context.js";
+import { refreshBalance } from "./probe.js";
+import { readStored, storedEvent } from "./stored-event.js";
+
+export type StoredWebhook =
+  | { readonly stored: true; readonly eventId: string; readonly first: boolean }
+  | { readonly stored: false; readonly reason: string };
+
+/** A webhook that failed is looked at again after this many milliseconds, doubled each time up to the cap. */
+const RETRY_BASE_MS = 2_000;
+const RETRY_MAX_MS = 600_000;
+/** Nobody else looks at a webhook for this long while it is being judged. */
+const HANDLING_MS = 60_000;
+
+/** Checks the signature over the raw body and stores the event once. Nothing of a bad one is kept. */
+export async function storeWebhook(
+  ctx: DispatchCtx,
+  rawBody: Buffer,
+  signature: string | undefined,
+  now: Date,
+): Promise<StoredWebhook> {
+  const reading = ctx.verifyWebhook(rawBody, signature, now);
+  if (!reading.ok) return { stored: false, reason: reading.reason };
+  const { event } = reading;
+  const inserted = await ctx.db.sql<{ event_id: string }>(
+    "dispatch_store_webhook",
+    `INSERT INTO provider_webhooks (event_id, type, object_id, payload) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (event_id) DO NOTHING RETURNING event_id`,
+    [event.id, event.type, event.objectId, JSON.stringify(storedEvent(event))],
+  );
+  await failpoint("dispatch.after_webhook_stored");
+  if (inserted.length > 0) await ctx.wake("webhook", event.id);
+  return { stored: true, eventId: event.id, first: inserted.length > 0 };
+}
+
+/** Judges a stored webhook. Does nothing when it is done already or somebody else has it. */
+export async function processWebhook(ctx: DispatchCtx, eventId: string): Promise<void> {
+  const [row] = await ctx.db.sql<{ payload: unknown; failures: number }>(
+    "dispatch_take_webhook",
+    `UPDATE provider_webhooks SET due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
+      WHERE event_id = $1 AND processed_at IS NULL AND due_at <= countersign_now()
+      RETURNING payload, failures`,
+    [eventId, HANDLING_MS],
+  );
+  if (row === undefined) return;
+  await failpoint("dispatch.before_webhook_judged");
+  try {
+    await judge(ctx, readStored(row.payload));
+  } catch (error) {
+    const delayMs = Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** Math.min(row.failures, 20));
+    await ctx.db.sql(
+      "dispatch_webhook_failed",
+      `UPDATE provider_webhooks SET failures = failures + 1, due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
+        WHERE event_id = $1`,
+      [eventId, delayMs],
+    );
+    ctx.log.error({ err: error, webhook: eventId }, "a webhook could not be judged; it is tried again");
+    return;
+  }
+  await ctx.db.sql(
+    "dispatch_webhook_done",
+    "UPDATE provider_webhooks SET processed_at = countersign_now(), due_at = NULL WHERE event_id = $1",
+    [eventId],
+  );
+}
+
+async function judge(ctx: DispatchCtx, event: ProviderEvent): Promise<void> {
+  const operation = await operationOf(ctx, event);
+  if (operation !== null && event.objectId !== null) await judgeFor(ctx, event, event.objectId, operation);
+  await refreshBalance(ctx, { paymentIntent: event.paymentIntent, providerSubscription: null });
+}
+
+async function operationOf(ctx: DispatchCtx, event: ProviderEvent): Promise<Operation | null> {
+  const named: OperationId | null =
+    event.operationId !== null && isOperationId(event.operationId) ? event.operationId : null;
+  const byMetadata = named === null ? null : await getOperation(ctx.db, named);
+  if (byMetadata !== null) return byMetadata;
+  return event.objectId === null ? null : operationByProviderRef(ctx.db, event.objectId);
+}
+
+async function judgeFor(
+  ctx: DispatchCtx,
+  event: ProviderEvent,
+  objectId: string,
+  operation: Operation,
+): Promise<void> {
+  if (!event.type.startsWith("refund.") && event.type !== "charge.refund.updated") return;
+  const listing = await ctx.provider.read(objectId, { timeoutMs: ctx.timing.providerTimeoutMs });
+  if (listing.read === "failed")
+    throw new Error(`the object of the webhook could not be read: ${listing.reason}`);
+  const effect = listing.effects.at(0);
+  if (effect === undefined || effect.operationId !== operation.id) {
+    ctx.log.warn(
+      { webhook: event.id, operation: operation.id },
+      "the provider does not show what the webhook speaks of",
+    );
+    return;
+  }
+  const evidence = {
+    operationId: operation.id,
+    source: "webhook" as const,
+    providerRef: effect.ref,
+    dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
+    payload: effectJson(effect, event),
+  };
+  const dead = effect.status === "failed" || effect.status === "canceled";
+  switch (operation.status) {
+    case "CONFIRMED":
+      if (dead && effect.ref === operation.providerRef) {
+        await reverse(ctx, {
+          operationId: operation.id,
+          actor: "system:webhook",
+          evidence,
+          code: effect.failureReason ?? effect.status,
+          detail: `The provider took the refund back (${effect.failureReason ?? effect.status}). The money did not reach the customer.`,
+        });
+        return;
+      }
+      if (!dead && effect.ref !== operation.providerRef) {
+        await ctx.db.tx((tx) => duplicate(tx, ctx, operation, effect));
+      }
+      break;
+    case "REJECTED":
+      if (!dead) {
+        await contradict(ctx, {
+          operationId: operation.id,
+          actor: "system:webhook",
+          evidence,
+          detail: `Counted as rejected, but the provider shows ${effect.ref} as ${effect.status}.`,
+        });
+        return;
+      }
+      break;
+    case "DENIED":
+    case "EXPIRED":
+    case "VOIDED":
+    case "AWAITING_APPROVAL":
+      if (!dead) await ctx.db.tx((tx) => orphan(tx, ctx, operation, effect));
+      break;
+    case "PREPARED":
+    case "DISPATCHED":
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+    case "QUARANTINED":
+    case "REVERSED":
+      break;
+  }
+  await ctx.db.tx((tx) => recordEvidence(tx, ctx, evidence));
+  await ctx.wake("operation", operation.id);
+}
+
+function duplicate(
+  tx: Parameters<typeof openIncident>[0],
+  ctx: DispatchCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+): Promise<{ id: string; first: boolean }> {
+  return openIncident(tx, ctx, {
+    kind: "duplicate_effect",
+    dedupeKey: `duplicate:${operation.id}:${effect.ref}`,
+    operationId: operation.id,
+    paymentId: null,
+    detail: {
+      known: operation.providerRef ?? "",
+      second: effect.ref,
+      amount: Number(effect.amountMinor),
+      currency: effect.currency,
+    },
+  });
+}
+
+function orphan(
+  tx: Parameters<typeof openIncident>[0],
+  ctx: DispatchCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+): Promise<{ id: string; first: boolean }> {
+  return openIncident(tx, ctx, {
+    kind: "orphan_effect",
+    dedupeKey: `orphan:${effect.ref}`,
+    operationId: operation.id,
+    paymentId: null,
+    detail: {
+      effect: effect.ref,
+      operationStatus: operation.status,
+      amount: Number(effect.amountMinor),
+      currency: effect.currency,
+    },
+  });
+}
+
+function effectJson(effect: ProviderEffect, event: ProviderEvent): JsonObject {
+  return {
+    ref: effect.ref,
+    status: effect.status,
+    amount: Number(effect.amountMinor),
+    currency: effect.currency,
+    pendingReason: effect.pendingReason,
+    failureReason: effect.failureReason,
+    webhook: event.id,
+    type: event.type,
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * One open outcome: take it, read the provider, decide by contract, carry the move out.
+ *
+ * 1. The decision is `recover`, pure; nothing here judges.
+ * 2. Sending again happens under a new lease and attempt with the same key and the stored request, or not at all.
+ * 3. Whoever loses the lease changes nothing.
+ */
+import { probe, sendClaimed } from "../dispatch/index.js";
+import { failpoint } from "../domain/failpoints.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Operation } from "../domain/operation.js";
+import { type Move, recover } from "../domain/recovery.js";
+import { resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
+import type { ReconcileCtx } from "./context.js";
+
+/** Looks at one operation now. null: there was nothing to take, or somebody else has it. */
+export async function reconcileOne(
+  ctx: ReconcileCtx,
+  operationId: OperationId,
+  because: "due" | "evidence",
+): Promise<Operation | null> {
+  const taken = await takeForReconcile(ctx, { operationId, worker: ctx.worker, because });
+  return taken === null ? null : reconcileTaken(ctx, taken);
+}
+
+/** Decides and settles what was taken. */
+export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<Operation | null> {
+  await failpoint("reconcile.after_take");
+  const { evidence } = await probe(ctx, taken.operation);
+  await failpoint("reconcile.after_probe");
+  const move = recover({
+    contract: ctx.contracts[taken.operation.kind],
+    evidence,
+    attempts: taken.attempts,
+    now: taken.now,
+    firstClaimedAt: taken.operation.firstClaimedAt,
+    lastSendEndedAt: taken.lastSendEndedAt,
+    unknownSince: taken.operation.unknownSince ?? taken.now,
+    quarantineAfterMs: ctx.timing.quarantineAfterMs,
+    timeoutMs: ctx.timing.providerTimeoutMs,
+    marginMs: ctx.timing.sendMarginMs,
+    maxAttempts: ctx.reconcile.maxAttempts,
+  });
+  ctx.log.info(
+    { operation: taken.operation.id, evidence: evidence.says, move: move.do },
+    "an open outcome was looked at",
+  );
+  if (move.do === "send_again") return sendAgain(ctx, taken, evidence);
+  return settleMove(ctx, taken, evidence, move);
+}
+
+async function sendAgain(
+  ctx: ReconcileCtx,
+  taken: Taken,
+  evidence: Parameters<typeof settleReconcile>[1]["evidence"],
+): Promise<Operation | null> {
+  const claimed = await resend(ctx, {
+    operationId: taken.operation.id,
+    leaseToken: taken.leaseToken,
+    worker: ctx.worker,
+  });
+  if (claimed.claimed) {
+    await failpoint("reconcile.after_resend_claimed");
+    return sendClaimed(ctx, claimed);
+  }
+  switch (claimed.why) {
+    case "frozen":
+    case "key_expired":
+    case "not_yet":
+    case "guard":
+      return settleMove(ctx, taken, evidence, { do: "later", why: claimed.why });
+    case "moved":
+      return claimed.operation;
+    case "not_found":
+      return null;
+  }
+}
+
+async function settleMove(
+  ctx: ReconcileCtx,
+  taken: Taken,
+  evidence: Parameters<typeof settleReconcile>[1]["evidence"],
+  move: Exclude<Move, { do: "send_again" }>,
+): Promise<Operation | null> {
+  const result = await settleReconcile(ctx, {
+    operationId: taken.operation.id,
+    leaseToken: taken.leaseToken,
+    evidence,
+    move,
+  });
+  await failpoint("reconcile.after_settle");
+  return result.operation;
+}
