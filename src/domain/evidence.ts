@@ -33,8 +33,11 @@ export type AttemptOutcome =
   | { verdict: "pending"; effect: ProviderEffect; reason: string; requestId: string | null }
   /** Proven not executed and may be tried again (refused before a byte, a definitive 429). */
   | { verdict: "not_executed"; code: string; detail: string; retryAfterMs: number | null }
-  /** A definitive refusal: not executed, and trying again changes nothing. `code` is the provider's. */
-  | { verdict: "rejected"; code: string; detail: string; httpStatus: number }
+  /**
+   * A definitive refusal: not executed, and trying again changes nothing. `code` is the provider's. `replayed`: the provider
+   * says that this is its stored answer to an earlier request under the same key, so every attempt under that key has it.
+   */
+  | { verdict: "rejected"; code: string; detail: string; httpStatus: number; replayed?: true }
   /** The provider accepted it and it then failed there: terminal, no money moved. */
   | { verdict: "failed_at_provider"; effect: ProviderEffect; code: string }
   /** It may or may not have happened. */

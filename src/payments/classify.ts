@@ -145,7 +145,8 @@ function refused(
     case 403:
     case 404: {
       const code = error.code ?? error.decline_code ?? fallbackCode(httpStatus, error);
-      return { verdict: "rejected", code, detail: refusalInWords(code, error), httpStatus };
+      const outcome = { verdict: "rejected", code, detail: refusalInWords(code, error), httpStatus } as const;
+      return isReplay(headers) ? { ...outcome, replayed: true } : outcome;
     }
     case 409:
       return unknown("conflict", `The provider answered with a conflict.${said}`);
@@ -164,6 +165,9 @@ function fallbackCode(httpStatus: number, error: WireError): string {
   return error.type ?? "refused";
 }
 
+const isReplay = (headers: Readonly<Record<string, string>>): boolean =>
+  headers["idempotent-replayed"] === "true";
+
 function retryAfterMs(headers: Readonly<Record<string, string>>): number | null {
   const seconds = headers["retry-after"];
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : null;
@@ -176,7 +180,7 @@ function judgeObject(
   body: string,
 ): AttemptOutcome {
   const requestId = exchange.headers["request-id"] ?? null;
-  const replayed = exchange.headers["idempotent-replayed"] === "true";
+  const replayed = isReplay(exchange.headers);
   const httpStatus = exchange.status ?? 200;
   switch (endpoint) {
     case "refunds.create": {

@@ -7,7 +7,8 @@
  * 1. One call, one request: a second one in the same call is refused.
  * 2. The deadline covers connecting, the gate, the headers and the body together.
  * 3. The gate runs when the socket is ready, as the last step before its first byte. If it throws, or if the call has
- *    ended meanwhile, nothing is written.
+ *    ended meanwhile, nothing is written. A process that was stopped in the gate does not believe an old answer: time is
+ *    looked at again when it wakes, before any timer has had its turn.
  * 4. `sent` becomes true before the first byte can leave, and never goes back: false proves that the provider has nothing.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -50,6 +51,8 @@ interface Call {
   used: boolean;
 }
 
+/** A gate that took longer to answer was asked too long ago; it is asked again. Well below any lease. */
+const GATE_FRESH_MS = 2_000;
 /** Connections kept to the provider; more calls than this at once wait for one. */
 const CONNECTIONS = 64;
 /** Shorter than servers keep idle connections (Node's own default is 5 s), so that we are the one to close them. */
@@ -119,6 +122,7 @@ async function exchangeOnce(pool: Pool, request: OneRequest, call: Call): Promis
     exchange.failure ??= failure;
     stop.abort();
   };
+  const deadline = performance.now() + options.timeoutMs;
   const timer = setTimeout(() => end({ kind: "timeout" }), options.timeoutMs);
   const onAbort = (): void => end({ kind: "aborted" });
   if (options.signal !== undefined) {
@@ -132,7 +136,7 @@ async function exchangeOnce(pool: Pool, request: OneRequest, call: Call): Promis
       path: request.path,
       method: request.method as "GET" | "POST" | "DELETE",
       headers: textHeaders(request.headers),
-      body: bodyOf(request, call, stop.signal),
+      body: bodyOf(request, call, { deadline, stopped: stop.signal, end }),
       signal: stop.signal,
     });
     exchange.status = answer.statusCode;
@@ -153,24 +157,41 @@ async function exchangeOnce(pool: Pool, request: OneRequest, call: Call): Promis
  * Without a gate, the text. With one, an iterable that undici asks for its first part when the socket is ready, with not
  * even the request line written; undici takes any async iterable, its types name only streams.
  */
-function bodyOf(request: OneRequest, call: Call, stopped: AbortSignal): string | Readable | null {
+function bodyOf(
+  request: OneRequest,
+  call: Call,
+  until: { deadline: number; stopped: AbortSignal; end(failure: TransportFailure): void },
+): string | Readable | null {
   const { beforeSend } = call.options;
   if (beforeSend === undefined) {
     call.exchange.sent = true;
     return request.body === "" ? null : request.body;
   }
   async function* gated(gate: () => Promise<void>): AsyncGenerator<Buffer> {
-    try {
-      await gate();
-    } catch (error) {
-      call.exchange.failure ??= { kind: "gate", error };
-      throw error;
-    }
-    if (stopped.aborted) throw new Error("the call has ended");
+    await passGate(gate, until);
     call.exchange.sent = true;
     if (request.body !== "") yield Buffer.from(request.body, "utf8");
   }
   return gated(beforeSend) as unknown as Readable;
+}
+
+/** Returns only when the gate has said yes just now and the call still goes on. */
+async function passGate(
+  gate: () => Promise<void>,
+  until: { deadline: number; stopped: AbortSignal; end(failure: TransportFailure): void },
+): Promise<void> {
+  let askedAt: number;
+  do {
+    askedAt = performance.now();
+    try {
+      await gate();
+    } catch (error) {
+      until.end({ kind: "gate", error });
+      throw error;
+    }
+    if (performance.now() >= until.deadline) until.end({ kind: "timeout" });
+    if (until.stopped.aborted) throw new Error("the call has ended");
+  } while (performance.now() - askedAt > GATE_FRESH_MS);
 }
 
 function networkCode(error: unknown): string {

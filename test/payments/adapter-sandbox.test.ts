@@ -165,6 +165,16 @@ describe("the key", () => {
     expect((await counts()).committed).toBe(1);
   });
 
+  test("a refusal that the provider kept is replayed as such: it is the answer to every attempt", async () => {
+    await under.sandbox.control.dispute("pi_1");
+    const first = await execute();
+    expect(first).toMatchObject({ verdict: "rejected", code: "charge_disputed" });
+    expect(first).not.toHaveProperty("replayed");
+    await under.sandbox.control.dispute("pi_1", false);
+    expect(await execute()).toMatchObject({ verdict: "rejected", code: "charge_disputed", replayed: true });
+    expect((await counts()).committed).toBe(0);
+  });
+
   test("expired: the same key is a new request, which only the ledger's clock can prevent", async () => {
     await execute();
     expect(await under.sandbox.control.expireKeys()).toBe(1);

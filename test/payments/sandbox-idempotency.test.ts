@@ -1,7 +1,11 @@
 /** Idempotency as Stripe documents it (numbers: src/sandbox/payments/pipeline.ts), and faults that really fire. */
 import type Stripe from "stripe";
-import { beforeEach, describe, expect, test } from "vitest";
-import { type FaultSpec, startPaymentsSandbox } from "../../src/sandbox/payments/index.js";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  type FaultSpec,
+  type ProviderPromises,
+  startPaymentsSandbox,
+} from "../../src/sandbox/payments/index.js";
 import { officialClient, SECRET_KEY, withPaymentsSandbox } from "./support.js";
 
 const under = withPaymentsSandbox({ keyTtlMs: 60_000 });
@@ -280,6 +284,36 @@ test("payments that were not seeded exist only where the sandbox is told how", a
   } finally {
     await sandbox.stop();
   }
+});
+
+describe("a provider that promises less", () => {
+  const set = (promises: Partial<ProviderPromises>) => under.sandbox.control.setPromises(promises);
+  afterEach(() => set({ keyed: true, keyTtlMs: 60_000, readback: "strong", inflightBoundMs: null }));
+
+  test("without keys a repeated request is a second effect", async () => {
+    set({ keyed: false });
+    await post(100, "key-1");
+    await post(100, "key-1");
+    expect(await under.sandbox.control.counts()).toMatchObject({ committed: 2, duplicates: 1 });
+  });
+
+  test("with a lag, or with nothing to read from", async () => {
+    set({ readback: { lagMs: 3_600_000 } });
+    await post(100, "key-1");
+    expect((await stripe.refunds.list()).data).toEqual([]);
+    set({ readback: "none" });
+    await expect(stripe.refunds.list()).rejects.toMatchObject({ statusCode: 404 });
+    set({ readback: "strong" });
+    expect((await stripe.refunds.list()).data).toHaveLength(1);
+  });
+
+  test("with a bound, no commit comes later than that", async () => {
+    set({ inflightBoundMs: 20 });
+    under.sandbox.control.arm({ kind: "late_commit", delayMs: 3_600_000, answer: "500" });
+    await post(100, "key-1");
+    await under.sandbox.control.settle();
+    expect(await committed()).toBe(1);
+  });
 });
 
 describe("control over HTTP", () => {

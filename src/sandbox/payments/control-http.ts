@@ -8,6 +8,7 @@ import {
   seedSubscriptionSchema,
 } from "./control.js";
 import { faultSpecSchema } from "./faults.js";
+import { promisesSchema } from "./promises.js";
 import type { Reply } from "./reply.js";
 import { WireError } from "./wire-error.js";
 
@@ -117,6 +118,15 @@ const ROUTES: readonly [method: string, path: string, handler: Handler][] = [
         ...(pendingReason === undefined ? {} : { pendingReason }),
         ...(failureReason === undefined ? {} : { failureReason }),
       });
+    },
+  ],
+  ["GET", "/promises", (control) => control.promises()],
+  [
+    "POST",
+    "/promises",
+    (control, { body }) => {
+      control.setPromises(withoutUndefined(promisesSchema.partial().parse(body)));
+      return control.promises();
     },
   ],
   [

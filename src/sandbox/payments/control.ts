@@ -8,6 +8,7 @@ import * as engine from "./engine.js";
 import type { FaultRegistry, FaultSpec, FaultStatus } from "./faults.js";
 import { deterministicId } from "./ids.js";
 import type { WireObject } from "./objects.js";
+import { type ProviderPromises, promisesSchema } from "./promises.js";
 import {
   type ChargeRecord,
   FAILURE_REASONS,
@@ -15,6 +16,7 @@ import {
   PENDING_REASONS,
   type PendingReason,
   REFUND_STATUSES,
+  type RefundRecord,
   type RefundStatus,
   type RequestRecord,
   type SubscriptionRecord,
@@ -129,6 +131,10 @@ export interface PaymentsControl {
     to: { status: RefundStatus; pendingReason?: PendingReason; failureReason?: FailureReason },
   ): Promise<CommittedEffect>;
 
+  /** What the provider keeps to from now on; see `ProviderPromises`. */
+  setPromises(promises: Partial<ProviderPromises>): void;
+  promises(): ProviderPromises;
+
   /** Moves the provider's clock. `signatures: false` leaves the time in webhook signatures right. */
   setClockOffsetMs(offsetMs: number, options?: { signatures?: boolean }): void;
   clockOffsetMs(): number;
@@ -163,6 +169,8 @@ export interface ControlContext {
   webhooks: Webhooks;
   clock: SandboxClock;
   seed: string;
+  promises(): ProviderPromises;
+  setPromises(promises: ProviderPromises): void;
   setSignWithOffset(value: boolean): void;
   settle(): Promise<void>;
   hurry(): Promise<void>;
@@ -220,14 +228,13 @@ export function createControl(ctx: ControlContext): PaymentsControl {
     subscriptions: () => store.listSubscriptions(db),
 
     async effects(filter = {}) {
-      const effects = (await store.allRefunds(db)).map(toEffect);
-      return effects.filter(
-        (effect) =>
-          (filter.operationId === undefined || effect.operationId === filter.operationId) &&
-          (filter.paymentIntent === undefined || effect.paymentIntent === filter.paymentIntent),
-      );
+      const found = await store.findRefunds(db, {
+        operationId: filter.operationId ?? null,
+        paymentIntent: filter.paymentIntent ?? null,
+      });
+      return found.map(toEffect);
     },
-    counts: () => count(db),
+    counts: () => store.countEffects(db),
     requests: (filter = {}) =>
       store.listRequests(db, {
         method: filter.method ?? null,
@@ -260,6 +267,11 @@ export function createControl(ctx: ControlContext): PaymentsControl {
     async advanceRefund(id, to) {
       return toEffect(await engine.advanceRefund(ctx.engine, id, to));
     },
+
+    setPromises(changes) {
+      ctx.setPromises(promisesSchema.parse({ ...ctx.promises(), ...changes }));
+    },
+    promises: () => ctx.promises(),
 
     setClockOffsetMs(offsetMs, options = {}) {
       ctx.setSignWithOffset(options.signatures ?? true);
@@ -309,7 +321,7 @@ export function createControl(ctx: ControlContext): PaymentsControl {
   };
 }
 
-function toEffect(refund: Awaited<ReturnType<typeof store.allRefunds>>[number]): CommittedEffect {
+function toEffect(refund: RefundRecord): CommittedEffect {
   return {
     id: refund.id,
     paymentIntent: refund.paymentIntent,
@@ -322,30 +334,5 @@ function toEffect(refund: Awaited<ReturnType<typeof store.allRefunds>>[number]):
     idempotencyKey: refund.idempotencyKey,
     origin: refund.origin,
     created: new Date(refund.createdAtMs).toISOString(),
-  };
-}
-
-async function count(db: store.Database): Promise<Counts> {
-  const [refunds, subscriptions, requests] = await Promise.all([
-    store.allRefunds(db),
-    store.listSubscriptions(db),
-    store.listRequests(db, { method: null, path: null, paymentIntent: null, afterOrdinal: 0 }),
-  ]);
-  const standing = refunds.filter((refund) => refund.status !== "failed" && refund.status !== "canceled");
-  const amounts: Record<string, number> = {};
-  const byOperation = new Map<string, number>();
-  for (const refund of standing) {
-    amounts[refund.currency] = (amounts[refund.currency] ?? 0) + refund.amount;
-    const operationId = refund.metadata["operation_id"];
-    if (operationId !== undefined) byOperation.set(operationId, (byOperation.get(operationId) ?? 0) + 1);
-  }
-  return {
-    committed: standing.length,
-    refunds: refunds.length,
-    amounts,
-    duplicates: [...byOperation.values()].reduce((sum, times) => sum + times - 1, 0),
-    cancellations: subscriptions.reduce((sum, subscription) => sum + subscription.cancellations, 0),
-    requests: requests.length,
-    posts: requests.filter((request) => request.method === "POST" && request.path === "/v1/refunds").length,
   };
 }

@@ -235,6 +235,8 @@ export interface FaultRegistry {
 
 export function createFaultRegistry(): FaultRegistry {
   const all: Armed[] = [];
+  /** Those that may still fire: long runs arm thousands, and each request looks at these only. */
+  let active: Armed[] = [];
   let lastId = 0;
 
   const view = (entry: Armed): FaultStatus => ({
@@ -249,7 +251,9 @@ export function createFaultRegistry(): FaultRegistry {
     arm(spec) {
       lastId += 1;
       const id = `flt_${lastId}`;
-      all.push({ id, fault: faultSpecSchema.parse(spec), fired: 0, reserved: 0, armed: true });
+      const entry = { id, fault: faultSpecSchema.parse(spec), fired: 0, reserved: 0, armed: true };
+      all.push(entry);
+      active.push(entry);
       return id;
     },
     disarm(id) {
@@ -267,11 +271,11 @@ export function createFaultRegistry(): FaultRegistry {
     },
     list: () => all.map(view),
     meet(target) {
+      active = active.filter((entry) => view(entry).armed);
       const taken: { entry: Armed; done: boolean }[] = [];
       function take<S extends Stage>(stage: S): Meeting<FaultAt<S>> | null {
-        const entry = all.find(
+        const entry = active.find(
           (candidate) =>
-            candidate.armed &&
             STAGES[candidate.fault.kind] === stage &&
             (candidate.fault.times === null ||
               candidate.fired + candidate.reserved < candidate.fault.times) &&

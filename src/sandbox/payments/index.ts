@@ -12,6 +12,7 @@ import type { AutoProvision } from "./engine.js";
 import { createFaultRegistry } from "./faults.js";
 import { createCounter, deterministicId } from "./ids.js";
 import { createPipeline, type PipelineContext } from "./pipeline.js";
+import { type ProviderPromises, STRIPE_PROMISES } from "./promises.js";
 import { startServer } from "./server.js";
 import * as store from "./store.js";
 import { createWebhooks, type WebhookTarget } from "./webhooks.js";
@@ -26,6 +27,7 @@ export type {
 } from "./control.js";
 export type { AutoProvision } from "./engine.js";
 export type { Fault, FaultKind, FaultMatch, FaultSpec, FaultStatus } from "./faults.js";
+export type { ProviderPromises } from "./promises.js";
 export type { ChargeRecord, RefundStatus, RequestRecord, SubscriptionRecord } from "./records.js";
 export type { DeliveryRecord, Forgery, WebhookMode, WebhookTarget } from "./webhooks.js";
 export { signatureHeader } from "./webhooks.js";
@@ -42,6 +44,8 @@ export interface PaymentsSandboxOptions {
   webhook?: WebhookTarget;
   /** Life of an idempotency key, milliseconds; a day, as Stripe's. */
   keyTtlMs?: number;
+  /** Keeps to less than Stripe does. `keyTtlMs` above is one of them. */
+  promises?: Partial<ProviderPromises>;
   /** Milliseconds since the epoch; the machine's clock when left out. */
   clock?: () => number;
   /** Ids follow from it. */
@@ -57,12 +61,12 @@ export interface PaymentsSandboxOptions {
 export interface PaymentsSandbox {
   url: string;
   port: number;
+  /** Base of the control API over HTTP. */
+  controlUrl: string;
   control: PaymentsControl;
   /** Commits what was accepted for later, then closes every connection. */
   stop(): Promise<void>;
 }
-
-const DAY_MS = 24 * 3600 * 1000;
 
 /** @throws when the database cannot be reached or the port is taken (EADDRINUSE) */
 export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Promise<PaymentsSandbox> {
@@ -77,6 +81,11 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
     const faults = createFaultRegistry();
     const background = createBackground(onError);
     let signWithOffset = true;
+    let promises: ProviderPromises = {
+      ...STRIPE_PROMISES,
+      ...options.promises,
+      ...(options.keyTtlMs === undefined ? {} : { keyTtlMs: options.keyTtlMs }),
+    };
     const webhooks = createWebhooks(
       {
         db,
@@ -95,7 +104,7 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
       faults,
       counters: { refunds: createCounter(last.refunds), events: createCounter(last.events) },
       autoProvision: options.autoProvision ?? null,
-      keyTtlMs: options.keyTtlMs ?? DAY_MS,
+      promises: () => promises,
       onEvents: () => webhooks.wake(),
       later: (delayMs, work) => background.later(delayMs, work),
       pause: (delayMs) => background.pause(delayMs),
@@ -106,6 +115,10 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
       webhooks,
       clock,
       seed,
+      promises: () => promises,
+      setPromises: (next) => {
+        promises = next;
+      },
       setSignWithOffset: (value) => {
         signWithOffset = value;
       },
@@ -147,6 +160,7 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
     return {
       url: `http://${host}:${server.port}`,
       port: server.port,
+      controlUrl: `http://${host}:${server.port}/_control/`,
       control,
       stop: async () => {
         await background.stop();

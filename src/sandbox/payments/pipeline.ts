@@ -16,6 +16,7 @@ import type { Fault, FaultRegistry, Meeting, Meetings } from "./faults.js";
 import { canonicalForm, differingKeys, type FormObject } from "./form.js";
 import type { WireObject } from "./objects.js";
 import * as params from "./params.js";
+import type { ProviderPromises } from "./promises.js";
 import { read } from "./reads.js";
 import {
   type Delivery,
@@ -42,7 +43,7 @@ export interface Incoming {
 
 export interface PipelineContext extends engine.EngineContext {
   faults: FaultRegistry;
-  keyTtlMs: number;
+  promises(): ProviderPromises;
   /** Runs work later and outlives the request; flushed when the sandbox stops. */
   later(delayMs: number, work: () => Promise<void>): void;
   /** Waits, but not beyond the stop of the sandbox. */
@@ -77,7 +78,7 @@ export function createPipeline(ctx: PipelineContext): Pipeline {
         return replyWith(
           (
             await guarded(async () => ({
-              reply: okReply(await read(ctx, incoming, met.read)),
+              reply: okReply(await read(ctx, incoming, met.read, ctx.promises().readback)),
               committed: false,
               replayed: false,
             }))
@@ -91,7 +92,7 @@ export function createPipeline(ctx: PipelineContext): Pipeline {
 
   async function write(incoming: Incoming, met: Meetings): Promise<Delivery> {
     // Stripe keeps keys for POST only; on DELETE the header is accepted and means nothing.
-    const key = incoming.method === "POST" ? incoming.idempotencyKey : null;
+    const key = incoming.method === "POST" && ctx.promises().keyed ? incoming.idempotencyKey : null;
     if (key !== null && key.length > 255) return replyWith(errorReply(wireErrors.keyTooLong()));
     if (key !== null && inFlight.has(key)) return replyWith(errorReply(wireErrors.keyInUse()));
     if (key !== null) inFlight.add(key);
@@ -115,13 +116,16 @@ export function createPipeline(ctx: PipelineContext): Pipeline {
         case "late_commit": {
           timing.fired();
           keepInFlight = true;
-          ctx.later(timing.fault.delayMs, async () => {
-            try {
-              await run();
-            } finally {
-              free();
-            }
-          });
+          ctx.later(
+            Math.min(timing.fault.delayMs, ctx.promises().inflightBoundMs ?? Number.POSITIVE_INFINITY),
+            async () => {
+              try {
+                await run();
+              } finally {
+                free();
+              }
+            },
+          );
           return lateAnswer(timing.fault.answer);
         }
         case "redeliver": {
@@ -152,7 +156,7 @@ async function execute(
   return guarded(async () => {
     if (key !== null) {
       const stored = await store.findKey(ctx.db, key);
-      if (stored !== null && stored.createdAtMs + ctx.keyTtlMs > ctx.clock.nowMs()) {
+      if (stored !== null && stored.createdAtMs + ctx.promises().keyTtlMs > ctx.clock.nowMs()) {
         if (stored.method !== incoming.method || stored.path !== incoming.path)
           throw wireErrors.otherEndpoint();
         if (stored.paramsCanonical !== canonicalForm(incoming.form)) {

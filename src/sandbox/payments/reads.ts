@@ -6,6 +6,7 @@ import type { FormObject } from "./form.js";
 import { deterministicId } from "./ids.js";
 import type { WireObject } from "./objects.js";
 import * as params from "./params.js";
+import type { ProviderPromises } from "./promises.js";
 import type { RefundRecord } from "./records.js";
 import * as store from "./store.js";
 import { wireErrors } from "./wire-error.js";
@@ -22,10 +23,13 @@ export async function read(
   ctx: engine.EngineContext,
   incoming: ReadRequest,
   met: Meetings["read"],
+  readback: ProviderPromises["readback"],
 ): Promise<WireObject> {
-  const behaviour = await readBehaviour(ctx, incoming, met);
+  const lag = typeof readback === "object" ? { lagMs: readback.lagMs } : {};
+  const behaviour = { ...lag, ...(await readBehaviour(ctx, incoming, met)) };
   const [resource, id, rest] = incoming.path.split("/").slice(2);
-  if (rest !== undefined) throw wireErrors.unknownUrl(incoming.method, incoming.path);
+  const silent = readback === "none" && (resource === "refunds" || resource === "subscriptions");
+  if (rest !== undefined || silent) throw wireErrors.unknownUrl(incoming.method, incoming.path);
   return readResource(ctx, incoming, resource, id, behaviour);
 }
 

@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS ${SCHEMA}.refunds (
 );
 CREATE INDEX IF NOT EXISTS refunds_by_payment_intent
   ON ${SCHEMA}.refunds (payment_intent, ordinal DESC);
+CREATE INDEX IF NOT EXISTS refunds_by_operation
+  ON ${SCHEMA}.refunds ((metadata ->> 'operation_id'));
 
 CREATE TABLE IF NOT EXISTS ${SCHEMA}.subscriptions (
   id                   text PRIMARY KEY,

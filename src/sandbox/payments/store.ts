@@ -1,5 +1,6 @@
 /** The sandbox's SQL: one function per statement, each inside a transaction that the caller opened or on its own. */
 import pg from "pg";
+import { z } from "zod";
 import type { FormObject } from "./form.js";
 import type { ListRefundParams } from "./params.js";
 import {
@@ -171,9 +172,47 @@ export async function updateRefundStatus(
   );
 }
 
-export async function allRefunds(db: Queryable): Promise<RefundRecord[]> {
-  const { rows } = await db.query(`SELECT * FROM ${SCHEMA}.refunds ORDER BY ordinal`);
+/** Oldest first. Null leaves a condition out. */
+export async function findRefunds(
+  db: Queryable,
+  filter: { operationId: string | null; paymentIntent: string | null },
+): Promise<RefundRecord[]> {
+  const { rows } = await db.query(
+    `SELECT * FROM ${SCHEMA}.refunds
+      WHERE ($1::text IS NULL OR metadata ->> 'operation_id' = $1)
+        AND ($2::text IS NULL OR payment_intent = $2)
+      ORDER BY ordinal`,
+    [filter.operationId, filter.paymentIntent],
+  );
   return rows.map(toRefund);
+}
+
+const countRow = z.object({
+  committed: z.coerce.number(),
+  refunds: z.coerce.number(),
+  amounts: z.record(z.string(), z.number()),
+  duplicates: z.coerce.number(),
+  cancellations: z.coerce.number(),
+  requests: z.coerce.number(),
+  posts: z.coerce.number(),
+});
+
+/** What was really committed, and how often it was asked for. One statement, so that the numbers belong together. */
+export async function countEffects(db: Queryable): Promise<z.output<typeof countRow>> {
+  const { rows } = await db.query(`
+    WITH standing AS (
+      SELECT amount, currency, metadata ->> 'operation_id' AS operation
+        FROM ${SCHEMA}.refunds WHERE status NOT IN ('failed', 'canceled')),
+    by_currency AS (SELECT currency, sum(amount) AS amount FROM standing GROUP BY currency),
+    by_operation AS (SELECT count(*) AS times FROM standing WHERE operation IS NOT NULL GROUP BY operation)
+    SELECT (SELECT count(*) FROM standing) AS committed,
+           (SELECT count(*) FROM ${SCHEMA}.refunds) AS refunds,
+           (SELECT coalesce(jsonb_object_agg(currency, amount), '{}') FROM by_currency) AS amounts,
+           (SELECT coalesce(sum(times - 1), 0) FROM by_operation) AS duplicates,
+           (SELECT coalesce(sum(cancellations), 0) FROM ${SCHEMA}.subscriptions) AS cancellations,
+           (SELECT count(*) FROM ${SCHEMA}.requests) AS requests,
+           (SELECT count(*) FROM ${SCHEMA}.requests WHERE method = 'POST' AND path = '/v1/refunds') AS posts`);
+  return countRow.parse(rows[0]);
 }
 
 /**
