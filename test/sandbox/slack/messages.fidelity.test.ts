@@ -259,8 +259,23 @@ describe("who sees what", () => {
     );
     expect(message?.mentionsMe).toBe(true);
     expect(sb.control.messages("U_FIN1", "C_TICK")[0]?.mentionsMe).toBe(false);
-    const elements = (message?.blocks[0]?.["elements"] as JsonObject[])[0]?.["elements"] as JsonObject[];
-    expect(elements[0]).toEqual({ type: "text", text: "R&D <script>alert(1)</script> <!channel> " });
+    expect(message?.blocks[0]).toMatchObject({
+      type: "rich_text",
+      elements: [
+        {
+          elements: [
+            { type: "text", text: "R&D <script>alert(1)</script> <!channel> " },
+            { type: "user", user_id: "U_SUP1" },
+            { type: "text", text: " " },
+            { type: "usergroup", usergroup_id: "S_SUP" },
+            { type: "text", text: " " },
+            { type: "link", url: "mailto:tom.w@shop.example", text: "tom.w@shop.example" },
+            { type: "text", text: " " },
+            { type: "link", url: "https://x.example/a?b=1&c=2" },
+          ],
+        },
+      ],
+    });
   });
 
   test("20 a group mention in a post pings its members, one added by an edit does not unless that is switched on", async () => {

@@ -70,7 +70,10 @@ describe("Socket Mode", () => {
       retry_attempt: 1,
       retry_reason: "http_timeout",
     });
-    expect((two?.["payload"] as JsonObject)["event_id"]).toBe((one?.["payload"] as JsonObject)["event_id"]);
+    const eventId = (envelope: JsonObject | undefined): unknown =>
+      (envelope?.["payload"] as JsonObject | undefined)?.["event_id"];
+    expect(eventId(two)).toBe(eventId(one));
+    expect(eventId(one)).toMatch(/^Ev/u);
     for (const socket of sockets) socket.ack(String(one?.["envelope_id"]));
     await sb.control.idle();
     sb.control.clock({ advanceMs: 10 * 60_000 });
