@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { OPS_HELP, parseOpsCommand } from "../../src/ops/parse.js";
+
+const command = (text: string) => {
+  const parsed = parseOpsCommand(text);
+  return parsed.ok ? parsed.command : parsed;
+};
+
+describe("what a person types behind /ops is read as meant", () => {
+  it.each([
+    ["", { verb: "help" }],
+    ["   ", { verb: "help" }],
+    ["HELP", { verb: "help" }],
+    ["list", { verb: "list", status: null }],
+    ["list QUARANTINED", { verb: "list", status: "QUARANTINED" }],
+    ["list outcome_unknown", { verb: "list", status: "OUTCOME_UNKNOWN" }],
+    ["list outcome unknown", { verb: "list", status: "OUTCOME_UNKNOWN" }],
+    ["list unknown", { verb: "list", status: "OUTCOME_UNKNOWN" }],
+    ["list [QUARANTINED]", { verb: "list", status: "QUARANTINED" }],
+    ["show op_123", { verb: "show", ref: "op_123" }],
+    ["show “op_123”", { verb: "show", ref: "op_123" }],
+    ["show\u00a0‘op_123’", { verb: "show", ref: "op_123" }],
+    ["show — op_123", { verb: "show", ref: "op_123" }],
+    ["show –op_123", { verb: "show", ref: "op_123" }],
+    ["“show op_123”", { verb: "show", ref: "op_123" }],
+    ["show `op_123`", { verb: "show", ref: "op_123" }],
+    ["show\u200b op_123\ufeff", { verb: "show", ref: "op_123" }],
+    ["/ops show op_123", { verb: "show", ref: "op_123" }],
+    ["show op_123.", { verb: "show", ref: "op_123" }],
+    ["events op_123", { verb: "events", ref: "op_123" }],
+    ["confirm op_123", { verb: "confirm", ref: "op_123" }],
+    ["reject op_123", { verb: "reject", ref: "op_123" }],
+    ["Retry  op_123", { verb: "retry", ref: "op_123" }],
+    ["runs", { verb: "runs" }],
+    ["approvals", { verb: "approvals" }],
+    ["health", { verb: "health" }],
+    ["freeze", { verb: "freeze", kind: "all", reason: null }],
+    ["freeze refund", { verb: "freeze", kind: "refund", reason: null }],
+    ["freeze refunds", { verb: "freeze", kind: "refund", reason: null }],
+    ["freeze cancel order", { verb: "freeze", kind: "cancel_order", reason: null }],
+    ["freeze cancel–order", { verb: "freeze", kind: "cancel_order", reason: null }],
+    ["freeze refund provider is odd", { verb: "freeze", kind: "refund", reason: "provider is odd" }],
+    ["thaw cancel_subscription", { verb: "thaw", kind: "cancel_subscription" }],
+    ["thaw", { verb: "thaw", kind: "all" }],
+  ])("%j", (text, expected) => {
+    expect(command(text)).toEqual(expected);
+  });
+});
+
+describe("what cannot be read gets a sentence and a suggestion", () => {
+  it.each([
+    ["shwo op_123", "/ops show op_123"],
+    ["lst", "/ops list"],
+    ["confrm op_1", "/ops confirm op_1"],
+    ["list QUARANTIEND", "/ops list QUARANTINED"],
+    ["freeze refnd", "/ops freeze refund"],
+    ["op_123", "/ops show op_123"],
+    ["retry op_123 please", "/ops retry op_123"],
+    ["show", "/ops show op_…"],
+  ])("%j suggests %j", (text, suggestion) => {
+    const parsed = parseOpsCommand(text);
+    expect(parsed).toMatchObject({ ok: false, suggestion });
+  });
+
+  it("names the character that it could not read", () => {
+    expect(parseOpsCommand("show op_12é")).toMatchObject({
+      ok: false,
+      sentence: expect.stringContaining("“é” (U+00E9)"),
+    });
+    expect(parseOpsCommand("show op_1&amp;2")).toMatchObject({
+      ok: false,
+      sentence: expect.stringContaining("“&” (U+0026)"),
+    });
+  });
+
+  it("a wild text never throws and is cut in the answer", () => {
+    const parsed = parseOpsCommand(`${"x".repeat(40_000)} <!channel> \u202e`);
+    expect(parsed.ok).toBe(false);
+    if (!parsed.ok) expect(parsed.sentence.length).toBeLessThan(300);
+  });
+});
+
+describe("help", () => {
+  it("every usage line is a command that is understood", () => {
+    for (const { usage } of OPS_HELP) {
+      const parsed = parseOpsCommand(usage.replace(/\[.*\]/, "").replace("ID", "op_1"));
+      expect(parsed, usage).toMatchObject({ ok: true });
+    }
+  });
+});
