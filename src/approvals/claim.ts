@@ -162,7 +162,7 @@ async function replaceIn(
 ): Promise<Replaced> {
   await tx.sql(
     "approvals.lock_of_operation",
-    "SELECT 1 FROM approvals WHERE operation_id = $1 ORDER BY id FOR UPDATE",
+    "SELECT 1 FROM approvals WHERE operation_id = $1 ORDER BY id FOR NO KEY UPDATE",
     [operationId],
   );
   await lockWorld(tx, [operationId], []);
@@ -244,7 +244,6 @@ async function askAgain(
   if (call?.outcome !== "held" || armed === null) return null;
   const { id } = armed as Approval;
   await ctx.hooks.onSuccessor(tx, { from: operation.id, to: call.operation.id });
-  tx.afterCommit(() => void ctx.wake("approval", id));
   const stored = await getApproval(tx, id);
   return stored === null ? null : { operation: call.operation, approval: stored };
 }

@@ -35,7 +35,7 @@ export async function ownerGone(
 async function lockOfRun(tx: Tx, runId: RunId): Promise<readonly Approval[]> {
   await tx.sql(
     "approvals.lock_run",
-    "SELECT 1 FROM approvals WHERE run_id = $1 AND state IN ('PENDING', 'APPROVED', 'RELEASED') ORDER BY id FOR UPDATE",
+    "SELECT 1 FROM approvals WHERE run_id = $1 AND state IN ('PENDING', 'APPROVED', 'RELEASED') ORDER BY id FOR NO KEY UPDATE",
     [runId],
   );
   const rows = await tx.sql<ApprovalRow>(

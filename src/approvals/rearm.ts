@@ -11,7 +11,7 @@ import type { ApprovalsContext } from "./context.js";
 import { type RequestContext, request } from "./request.js";
 import { move } from "./transition.js";
 
-export type RearmContext = RequestContext & Pick<ApprovalsContext, "notices" | "wake" | "ledger">;
+export type RearmContext = RequestContext & Pick<ApprovalsContext, "ledger">;
 
 /** Result code of an operation that ended because the world no longer was as approved. */
 export const DRIFT_CODE = "drift";
@@ -55,7 +55,6 @@ export async function rearm(
         changes,
       })
     : null;
-  if (next !== null) tx.afterCommit(() => void ctx.wake("approval", next.id));
   await tellThread(tx, ctx, approval, next?.id ?? null);
   return next;
 }

@@ -151,7 +151,6 @@ async function prepareAll(
           ticketId: held.operation.ticketId,
         });
         rearmed.push(armed.id);
-        on.afterCommit(() => void ctx.wake("approval", armed.id));
       },
     });
     const died = await buryDrifted(tx, ctx, approvals, calls, found, rearmed);

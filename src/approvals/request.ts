@@ -17,13 +17,12 @@ import type { ApprovalRequest } from "./types.js";
 import { readEarlier, readSurroundings } from "./world.js";
 
 /** What arming needs of the context. */
-export type RequestContext = Pick<ApprovalsContext, "ids" | "notices"> & {
+export type RequestContext = Pick<ApprovalsContext, "ids" | "notices" | "wake"> & {
   readonly ledger: Pick<ApprovalsContext["ledger"], "contracts">;
 };
 
 /**
- * Asks for a countersignature of an operation that is AWAITING_APPROVAL. Joins the caller's transaction; after its commit
- * the caller says `wake("approval", id)`.
+ * Asks for a countersignature of an operation that is AWAITING_APPROVAL. Joins the caller's transaction.
  *
  * Throws `CountersignError('approval_without_demand')` for a judgement that neither asks for people nor follows an approval.
  */
@@ -71,6 +70,7 @@ export async function request(tx: Tx, ctx: RequestContext, asked: ApprovalReques
     times.expireAfterMinutes,
   ]);
   await ctx.notices.touch(tx, { kind: "approval", id });
+  tx.afterCommit(() => void ctx.wake("approval", id));
   const approval = await getApproval(tx, id);
   if (approval === null) throw new Error(`approval ${id} was not stored`);
   return approval;

@@ -142,7 +142,7 @@ export async function lockWithSiblings(tx: Tx, id: ApprovalId): Promise<readonly
   await tx.sql(
     "approvals.lock_siblings",
     `SELECT 1 FROM approvals WHERE id = $1
-       OR turn_id = (SELECT turn_id FROM approvals WHERE id = $1) ORDER BY id FOR UPDATE`,
+       OR turn_id = (SELECT turn_id FROM approvals WHERE id = $1) ORDER BY id FOR NO KEY UPDATE`,
     [id],
   );
   const rows = await tx.sql<ApprovalRow>(
@@ -156,9 +156,11 @@ export async function lockWithSiblings(tx: Tx, id: ApprovalId): Promise<readonly
 
 /** Locks every approval of a turn, in the order of their ids, and reads them after the lock. */
 export async function lockTurn(tx: Tx, turnId: TurnId): Promise<readonly Approval[]> {
-  await tx.sql("approvals.lock_turn", "SELECT 1 FROM approvals WHERE turn_id = $1 ORDER BY id FOR UPDATE", [
-    turnId,
-  ]);
+  await tx.sql(
+    "approvals.lock_turn",
+    "SELECT 1 FROM approvals WHERE turn_id = $1 ORDER BY id FOR NO KEY UPDATE",
+    [turnId],
+  );
   return readTurn(tx, turnId);
 }
 

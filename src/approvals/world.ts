@@ -192,18 +192,18 @@ export async function lockWorld(
 ): Promise<void> {
   await tx.sql(
     "approvals.lock_operations",
-    "SELECT 1 FROM operations WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
+    "SELECT 1 FROM operations WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE",
     [[...ids]],
   );
   const orders = await tx.sql<{ id: string }>(
     "approvals.lock_orders",
     `SELECT r.id FROM orders r WHERE r.ref = ANY ($2::text[])
-       OR r.id IN (SELECT order_id FROM operations WHERE id = ANY ($1::text[])) ORDER BY r.id FOR UPDATE`,
+       OR r.id IN (SELECT order_id FROM operations WHERE id = ANY ($1::text[])) ORDER BY r.id FOR NO KEY UPDATE`,
     [[...ids], [...orderRefs]],
   );
   await tx.sql(
     "approvals.lock_payments",
-    "SELECT 1 FROM payments WHERE order_id = ANY ($1::text[]) ORDER BY id FOR UPDATE",
+    "SELECT 1 FROM payments WHERE order_id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE",
     [orders.map((order) => order.id)],
   );
 }
