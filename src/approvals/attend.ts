@@ -187,9 +187,9 @@ function nextLook(
   const reminder = reminderTimes(approval, policy)[seen.number];
   const again = seen.gate === null ? GATE_RETRY_MS : seen.gate.satisfiable ? null : GATE_RECHECK_MS;
   const times = [
-    approval.expiresAt,
-    ...(reminder === undefined ? [] : [reminder]),
-    ...(again === null ? [] : [new Date(seen.now.getTime() + again)]),
+    approval.expiresAt.getTime(),
+    ...(reminder === undefined ? [] : [reminder.getTime()]),
+    ...(again === null ? [] : [seen.now.getTime() + again]),
   ];
-  return times.reduce((first, time) => (time < first ? time : first));
+  return new Date(Math.min(...times));
 }

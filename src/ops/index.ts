@@ -1,2 +1,41 @@
 /** Use cases behind on-call's commands and cards. */
+import { getResolution } from "../ledger/index.js";
+import type { OpsContext } from "./context.js";
+import { freeze, freezeState, secondThaw, thaw } from "./freeze.js";
+import { health } from "./health.js";
+import { parseOpsCommand } from "./parse.js";
+import { resolutionView } from "./resolution-view.js";
+import { openResolution, reopen, resolve, second } from "./resolve.js";
+import type { OpsUseCases } from "./types.js";
+import { approvals, events, home, list, runs, show } from "./views.js";
+
+export type { OpsContext } from "./context.js";
+export { OPS_HELP, parseOpsCommand } from "./parse.js";
+export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
+
+/** Binds the use cases to what they need. */
+export function opsUseCases(ctx: OpsContext): OpsUseCases {
+  return {
+    parse: parseOpsCommand,
+    list: (request) => list(ctx, request),
+    show: (request) => show(ctx, request),
+    events: (request) => events(ctx, request),
+    runs: (request) => runs(ctx, request),
+    approvals: (request) => approvals(ctx, request),
+    health: (request) => health(ctx, request),
+    openResolution: (request) => openResolution(ctx, request),
+    resolve: (request) => resolve(ctx, request),
+    second: (request) => second(ctx, request),
+    reopen: (request) => reopen(ctx, request),
+    freeze: (request) => freeze(ctx, request),
+    thaw: (request) => thaw(ctx, request),
+    secondThaw: (request) => secondThaw(ctx, request),
+    home: (request) => home(ctx, request),
+    resolution: async (id) => {
+      const row = await getResolution(ctx.db, id);
+      return row === null ? null : resolutionView(row);
+    },
+    freezeState: (kind) => freezeState(ctx, kind),
+  };
+}

@@ -452,6 +452,10 @@ CREATE TABLE operation_events (
   CONSTRAINT operation_events_have_one_successor UNIQUE (operation_id, prev_hash)
 );
 
+-- How often outcomes become unknown: the freeze switch trips on it. Holds those events only.
+CREATE INDEX operation_events_unknown ON operation_events (at)
+  WHERE to_status = 'OUTCOME_UNKNOWN' AND from_status = 'DISPATCHED';
+
 CREATE TABLE audit_blocks (
   seq bigint PRIMARY KEY,
   first_event bigint NOT NULL,

@@ -1,0 +1,266 @@
+/**
+ * What recovery the contract allows for one operation now, why, and what a person may do: sentences derived from the same
+ * pure functions that decide (`recover`, `keyIsSafe`, `inflightBoundPassed`), so that what is explained is what happens.
+ */
+import { assertNever } from "../domain/assert-never.js";
+import type { EffectContract } from "../domain/contract.js";
+import type { Evidence } from "../domain/evidence.js";
+import type { Operation } from "../domain/operation.js";
+import { resolversNeeded } from "../domain/policy/people.js";
+import type { Policy } from "../domain/policy/policy.js";
+import {
+  type AttemptFact,
+  inflightBoundPassed,
+  keyIsSafe,
+  type Move,
+  provenNotExecuted,
+  recover,
+} from "../domain/recovery.js";
+import type { ResolveVerb, VerbView } from "./types.js";
+
+/** Times are the database's, durations in milliseconds. */
+export interface Explained {
+  readonly operation: Operation;
+  readonly contract: EffectContract;
+  readonly attempts: readonly AttemptFact[];
+  readonly now: Date;
+  readonly lastSendEndedAt: Date | null;
+  readonly nextLookAt: Date | null;
+  readonly leaseUntil: Date | null;
+  readonly frozen: boolean;
+  readonly timing: {
+    readonly providerTimeoutMs: number;
+    readonly sendMarginMs: number;
+    readonly quarantineAfterMs: number;
+  };
+  readonly maxAttempts: number;
+}
+
+/** One sentence each; the last says what happens next by itself. */
+export function recoverySentences(view: Explained): readonly string[] {
+  const { operation, nextLookAt, frozen } = view;
+  switch (operation.status) {
+    case "AWAITING_APPROVAL":
+      return [
+        "Nothing was sent: it waits for an approval.",
+        "It ends by itself when nobody decides in time.",
+      ];
+    case "PREPARED":
+      return [
+        "Nothing that may have committed was sent; the money is set aside.",
+        frozen
+          ? "It is not sent while its kind is frozen, and goes on when that is thawed."
+          : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${iso(operation.notBefore)}`}.`,
+      ];
+    case "DISPATCHED":
+      return [
+        `Attempt ${operation.attempts} is under way${view.leaseUntil === null ? "" : ` until ${iso(view.leaseUntil)} at the latest`}.`,
+        ...promises(view),
+        "If its worker is lost, the outcome counts as unknown and is looked up.",
+      ];
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return [...promises(view), ...whatIf(view), nextSentence(nextLookAt)];
+    case "QUARANTINED":
+      return [
+        `It is parked for a person${operation.quarantineReason === null ? "" : `: ${operation.quarantineReason.replaceAll("_", " ")}`}.`,
+        ...promises(view),
+        "Only a person, or new evidence from the provider, moves it.",
+      ];
+    case "CONFIRMED":
+    case "REJECTED":
+      return [
+        operation.resolvedByPerson ? "A person settled it; they may open it again." : "It has ended.",
+        "Evidence from the provider that says otherwise reopens it by itself.",
+      ];
+    case "DENIED":
+    case "EXPIRED":
+    case "VOIDED":
+      return ["It has ended without an effect; nothing was ever sent that may have committed."];
+    case "REVERSED":
+      return ["The provider took it back after it was confirmed. It never moves again."];
+    default:
+      return assertNever(operation.status, "operation status");
+  }
+}
+
+/** What the provider promises about this effect, and what that means now. */
+function promises(view: Explained): string[] {
+  const { contract, operation, now } = view;
+  if (contract.local)
+    return [
+      "It is a change in our own database, made in one step with its record: it happened or it did not.",
+    ];
+  return [
+    keySentence(view),
+    readbackSentence(contract),
+    boundSentence(contract, now, view.lastSendEndedAt),
+    `Contract ${operation.contractVersion}.`,
+  ];
+}
+
+function keySentence(view: Explained): string {
+  const { contract, operation } = view;
+  if (!contract.keyed) return "The provider knows no key: sending again could do it twice.";
+  if (contract.keyTtlMs === null) return "Sending again does it at most once, however late.";
+  if (operation.firstClaimedAt === null) return "The provider does a repeated key at most once.";
+  const until = iso(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
+  return keyIsSafe(contract, clockOf(view))
+    ? `Until ${until} the provider does a repeated key at most once, so sending again is safe.`
+    : `The life of its key ended at ${until}: it is never sent again by itself, because it could happen twice.`;
+}
+
+function readbackSentence(contract: EffectContract): string {
+  switch (contract.readback.kind) {
+    case "none":
+      return "The provider's effects cannot be listed.";
+    case "eventual":
+      return "The provider lists what it did, with a delay: finding nothing does not prove that nothing happened.";
+    case "strong":
+      return "The provider lists what it did at once.";
+    default:
+      return assertNever(contract.readback);
+  }
+}
+
+function boundSentence(contract: EffectContract, now: Date, lastSendEndedAt: Date | null): string {
+  if (contract.inflightBoundMs === null) {
+    return "The provider names no time after which a request that was sent can no longer take effect.";
+  }
+  if (lastSendEndedAt === null) return "A request may still be on its way.";
+  const until = iso(new Date(lastSendEndedAt.getTime() + contract.inflightBoundMs));
+  return inflightBoundPassed(contract, { now, lastSendEndedAt })
+    ? `Since ${until} nothing that was sent can take effect any more.`
+    : `What was sent may still take effect until ${until}.`;
+}
+
+/** The move that each answer of the provider would bring now, from the function that decides it. */
+function whatIf(view: Explained): string[] {
+  const absent: Evidence = { says: "absent" };
+  const unknown: Evidence = { says: "unknown", reason: "the provider cannot be asked" };
+  return [
+    "If the provider shows it as asked for, it is confirmed.",
+    `If the provider shows nothing, ${moveWords(moveFor(view, absent))}.`,
+    `If the provider cannot be asked, ${moveWords(moveFor(view, unknown))}.`,
+  ];
+}
+
+function moveFor(view: Explained, evidence: Evidence): Move {
+  const { operation, timing } = view;
+  return recover({
+    contract: view.contract,
+    evidence,
+    attempts: view.attempts,
+    now: view.now,
+    firstClaimedAt: operation.firstClaimedAt,
+    lastSendEndedAt: view.lastSendEndedAt,
+    unknownSince: operation.unknownSince ?? view.now,
+    quarantineAfterMs: timing.quarantineAfterMs,
+    timeoutMs: timing.providerTimeoutMs,
+    marginMs: timing.sendMarginMs,
+    maxAttempts: view.maxAttempts,
+  });
+}
+
+function moveWords(move: Move): string {
+  switch (move.do) {
+    case "confirm":
+      return "it is confirmed";
+    case "reject":
+      return "it ends as rejected";
+    case "prepare_again":
+      return "it goes back to being prepared, because no attempt was carried out";
+    case "send_again":
+      return "it is sent again under the same key";
+    case "later":
+      return "it is looked at again later";
+    case "quarantine":
+      return "it goes to a person";
+    default:
+      return assertNever(move);
+  }
+}
+
+const nextSentence = (nextLookAt: Date | null): string =>
+  nextLookAt === null
+    ? "A worker is looking at it."
+    : `It is looked at again by itself at ${iso(nextLookAt)}.`;
+
+/** An attempt may have committed, or may still. */
+export const mayStillCommit = (
+  contract: EffectContract,
+  view: { attempts: readonly AttemptFact[]; now: Date; lastSendEndedAt: Date | null },
+): boolean =>
+  view.attempts.some(({ verdict }) => !provenNotExecuted(verdict)) && !inflightBoundPassed(contract, view);
+
+/** The three verbs as they stand now, with the reason. Empty for an operation that a person cannot resolve. */
+export function verbViews(view: Explained, policy: Policy): readonly VerbView[] {
+  if (!RESOLVABLE.has(view.operation.status)) return [];
+  return (["confirm", "reject", "retry"] as const).map((verb) => verbView(verb, view, policy));
+}
+
+const RESOLVABLE: ReadonlySet<Operation["status"]> = new Set([
+  "OUTCOME_UNKNOWN",
+  "RECONCILING",
+  "QUARANTINED",
+]);
+
+/** States in which the three verbs mean something. */
+export const isResolvable = (status: Operation["status"]): boolean => RESOLVABLE.has(status);
+
+function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView {
+  const { operation, contract } = view;
+  const open = mayStillCommit(contract, view);
+  const noBound = open && contract.inflightBoundMs === null;
+  const people = resolversNeeded(
+    { verb, amountMinor: operation.amountMinor, currency: operation.currency, noBound },
+    policy,
+  );
+  const two = people === 2 ? " It takes a second person." : "";
+  if (verb === "confirm") {
+    return {
+      verb,
+      people,
+      possible: true,
+      sentence: `Say that the provider carried it out, with the reference you saw there. The provider is asked first.${two}`,
+    };
+  }
+  const wait = open && (!noBound || operation.status !== "QUARANTINED");
+  if (wait) {
+    const sentence = noBound
+      ? "Not yet: what was sent may still take effect, and the provider names no end to that. It becomes possible for two people once it is quarantined."
+      : "Not yet: what was sent may still take effect.";
+    return { verb, people, possible: false, sentence };
+  }
+  if (verb === "reject") {
+    return {
+      verb,
+      people,
+      possible: true,
+      sentence: `Say that it did not happen and cannot happen any more; the money is free again.${two}`,
+    };
+  }
+  return retryView(view, people, two);
+}
+
+function retryView(view: Explained, people: 1 | 2, two: string): VerbView {
+  const verb = "retry";
+  if (view.frozen) return { verb, people, possible: false, sentence: "Not while its kind is frozen." };
+  if (view.contract.keyed && !keyIsSafe(view.contract, clockOf(view))) {
+    const sentence =
+      "Not possible: the life of its key is over, so sending again could do it twice. Reject it, and ask for it anew.";
+    return { verb, people, possible: false, sentence };
+  }
+  const sentence = `It is sent once more under the same key, unless the provider shows that it happened.${two}`;
+  return { verb, people, possible: true, sentence };
+}
+
+const clockOf = (view: Explained) => ({
+  now: view.now,
+  firstClaimedAt: view.operation.firstClaimedAt,
+  timeoutMs: view.timing.providerTimeoutMs,
+  marginMs: view.timing.sendMarginMs,
+});
+
+/** UTC to the second, with its zone: what every reader reads alike. */
+const iso = (time: Date): string => `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;

@@ -1,0 +1,41 @@
+/** Gathers what `explain.ts` needs of one operation: its row, attempts and switches, at the database's time. */
+import type { Operation } from "../domain/operation.js";
+import { attemptsOf, freezeStates } from "../ledger/index.js";
+import type { OpsContext } from "./context.js";
+import type { Explained } from "./explain.js";
+
+export interface Extra extends Explained {
+  readonly customerName: string;
+}
+
+/** Reads only, one moment after another: what is shown may be a moment old, what is decided is checked again. */
+export async function explained(ctx: OpsContext, operation: Operation): Promise<Extra> {
+  const [row] = await ctx.db.sql<{
+    now: Date;
+    last_send_ended_at: Date | null;
+    due_at: Date | null;
+    lease_until: Date | null;
+    customer_name: string;
+  }>(
+    "ops.explained",
+    `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name
+     FROM operations o JOIN customers c ON c.id = o.customer_id WHERE o.id = $1`,
+    [operation.id],
+  );
+  if (row === undefined) throw new Error(`operation ${operation.id} is gone`);
+  const switches = await freezeStates(ctx.db);
+  const { timing, contracts } = ctx.ledger;
+  return {
+    operation,
+    contract: contracts[operation.kind],
+    attempts: await attemptsOf(ctx.db, operation.id),
+    now: row.now,
+    lastSendEndedAt: row.last_send_ended_at,
+    nextLookAt: row.due_at,
+    leaseUntil: row.lease_until,
+    frozen: switches.some(({ kind, frozen }) => frozen && (kind === "all" || kind === operation.kind)),
+    timing,
+    maxAttempts: ctx.maxAttempts,
+    customerName: row.customer_name,
+  };
+}

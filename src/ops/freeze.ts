@@ -1,0 +1,78 @@
+/** Freeze and thaw: the switch that stops new effects, who may turn it back, and the lines at which it trips by itself. */
+import { mayThaw } from "../domain/policy/people.js";
+import * as ledger from "../ledger/index.js";
+import { authorise, type Caller, refused } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import type { FreezeKind, FreezeOutcome, FreezeState, OpsUseCases, ThawOutcome } from "./types.js";
+import { inFlight } from "./views.js";
+
+/** Who froze, when it was no person. */
+export const TRIPPED = "system:trip";
+
+const REASON_MAX_CHARS = 500;
+
+/** After this answers, nothing new of the kind leaves, anywhere. */
+export async function freeze(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["freeze"]>[0],
+): Promise<FreezeOutcome> {
+  const reason = request.reason.trim().slice(0, REASON_MAX_CHARS);
+  if (reason === "") return { outcome: "invalid", sentence: "Say why, so that others understand it later." };
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const { state, already } = await ledger.freeze(ctx.ledger, {
+    kind: request.kind,
+    by: request.userId,
+    reason,
+  });
+  return { outcome: "frozen", state, already, inFlight: await inFlight(ctx) };
+}
+
+export async function thaw(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["thaw"]>[0],
+): Promise<ThawOutcome> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const state = await freezeState(ctx, request.kind);
+  if (!state.frozen) return { outcome: "not_frozen", state };
+  const may = mayThaw(caller.reading, keyOf(caller, state.by), caller.policy);
+  if (may.may) return thawed(ctx, request);
+  if (may.reason !== "same_person") return refused(may);
+  const asked = await ledger.askThaw(ctx.ledger, { kind: request.kind, by: request.userId });
+  return { outcome: "needs_second", state: asked, sentence: may.sentence };
+}
+
+/** The other person's answer to a thaw that waits. Who froze, or asked for the thaw, is not another person. */
+export async function secondThaw(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["secondThaw"]>[0],
+): Promise<ThawOutcome> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const state = await freezeState(ctx, request.kind);
+  if (!state.frozen) return { outcome: "not_frozen", state };
+  for (const other of [state.by, state.thawAskedBy]) {
+    const may = mayThaw(caller.reading, keyOf(caller, other), caller.policy);
+    if (!may.may) return refused(may);
+  }
+  if (request.verdict === "disagree") return { outcome: "kept_frozen", state };
+  return thawed(ctx, request);
+}
+
+async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
+  const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });
+  return changed ? { outcome: "thawed", state } : { outcome: "not_frozen", state };
+}
+
+/** A user id as the person it belongs to, when that is the caller; otherwise as it is. */
+function keyOf({ reading }: Caller, userId: string | null): string | null {
+  if (userId === null || !reading.ok) return userId;
+  return reading.person.ids.includes(userId) ? reading.person.personKey : userId;
+}
+
+export async function freezeState(ctx: Pick<OpsContext, "db">, kind: FreezeKind): Promise<FreezeState> {
+  const state = (await ledger.freezeStates(ctx.db)).find((each) => each.kind === kind);
+  if (state === undefined) throw new Error(`there is no freeze switch for ${kind}`);
+  return state;
+}

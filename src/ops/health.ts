@@ -1,0 +1,64 @@
+/** Whether the product is well, as on-call asks it: parts that answer, what is open, what is due and waits. */
+import { dbFailure } from "../db/sqlstate.js";
+import { freezeStates, openCounts } from "../ledger/index.js";
+import { authorise } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import type { HealthPart, HealthView, Refused } from "./types.js";
+
+export async function health(ctx: OpsContext, request: { userId: string }): Promise<HealthView | Refused> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const [row] = await ctx.db.sql<{
+    oldest_unknown: Date | null;
+    pending: number;
+    oldest_pending: Date | null;
+    incidents: number;
+  }>("ops.health", OPEN);
+  const due = await ctx.db.sql<{ what: string; due: number; oldest: Date | null }>("ops.backlog", BACKLOG);
+  return {
+    outcome: "health",
+    parts: [await databasePart(ctx), ...(await ctx.healthParts())],
+    counts: await openCounts(ctx.db),
+    oldestUnknownAt: row?.oldest_unknown ?? null,
+    pendingApprovals: row?.pending ?? 0,
+    oldestPendingAt: row?.oldest_pending ?? null,
+    openIncidents: row?.incidents ?? 0,
+    frozen: (await freezeStates(ctx.db)).filter((state) => state.frozen),
+    backlog: due.map(({ what, due: count, oldest }) => ({ what, due: count, oldestDueAt: oldest })),
+  };
+}
+
+async function databasePart(ctx: Pick<OpsContext, "db">): Promise<HealthPart> {
+  try {
+    await ctx.db.sql("ops.ping", "SELECT 1");
+    return { name: "database", ok: true, sentence: "The database answers." };
+  } catch (error) {
+    return {
+      name: "database",
+      ok: false,
+      sentence: `The database does not answer (${dbFailure(error)?.kind ?? "unknown"}).`,
+    };
+  }
+}
+
+const OPEN = `
+SELECT (SELECT min(unknown_since) FROM operations WHERE due_at IS NOT NULL AND unknown_since IS NOT NULL) AS oldest_unknown,
+  (SELECT count(*)::int FROM approvals WHERE state = 'PENDING') AS pending,
+  (SELECT min(created_at) FROM approvals WHERE state = 'PENDING') AS oldest_pending,
+  (SELECT count(*)::int FROM incidents WHERE status = 'open') AS incidents`;
+
+// Rows that a worker should have taken by now, by what they are. Costs what is due.
+const BACKLOG = [
+  "operations",
+  "runs",
+  "approvals",
+  "slack_inbox",
+  "slack_outbox",
+  "slack_cards",
+  "provider_webhooks",
+]
+  .map(
+    (table) => `SELECT '${table}' AS what, count(*)::int AS due, min(due_at) AS oldest FROM ${table}
+WHERE due_at IS NOT NULL AND due_at <= countersign_now()`,
+  )
+  .join("\nUNION ALL\n");

@@ -1,0 +1,93 @@
+/** Resolutions and what the provider said, as views. */
+import { assertNever } from "../domain/assert-never.js";
+import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import { formatMoney } from "../domain/money.js";
+import type { Resolution } from "../ledger/index.js";
+import type { ProbeView, ResolutionView } from "./types.js";
+
+export function resolutionView(row: Resolution): ResolutionView {
+  return {
+    id: row.id,
+    operationId: row.operationId,
+    verb: row.verb,
+    state: row.state,
+    by: row.by,
+    reason: row.reason,
+    evidenceRef: row.evidenceRef,
+    probe: storedProbe(row.probe),
+    secondBy: row.secondBy,
+    secondVerdict: row.secondVerdict,
+    secondNote: row.secondNote,
+    createdAt: row.createdAt,
+  };
+}
+
+/** What the provider said just now, in one sentence. */
+export function probeView(evidence: Evidence): ProbeView {
+  switch (evidence.says) {
+    case "committed":
+      return view(
+        evidence.says,
+        evidence.effect,
+        evidence.postcondition === "holds"
+          ? `The provider shows it: ${described(evidence.effect)}.`
+          : `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${evidence.differs.join(", ")}.`,
+      );
+    case "duplicate":
+      return view(
+        evidence.says,
+        evidence.effects[0] ?? null,
+        `The provider shows it more than once: ${evidence.effects.map(described).join("; ")}.`,
+      );
+    case "pending":
+      return view(
+        evidence.says,
+        evidence.effect,
+        `The provider has accepted ${described(evidence.effect)} and it is pending: ${evidence.reason}.`,
+      );
+    case "failed_at_provider":
+      return view(
+        evidence.says,
+        evidence.effect,
+        `The provider accepted ${described(evidence.effect)}, and it failed there: ${evidence.code}.`,
+      );
+    case "absent":
+      return view(evidence.says, null, "The provider shows nothing of it now.");
+    case "unattributed":
+      return view(
+        evidence.says,
+        evidence.effects[0] ?? null,
+        `The provider shows what nobody here asked for: ${evidence.effects.map(described).join("; ")}.`,
+      );
+    case "unknown":
+      return view(evidence.says, null, `The provider could not be asked: ${evidence.reason}.`);
+    default:
+      return assertNever(evidence);
+  }
+}
+
+function view(says: string, effect: ProviderEffect | null, sentence: string): ProbeView {
+  return { says, providerRef: effect?.ref ?? null, sentence };
+}
+
+function described(effect: ProviderEffect): string {
+  const { amountMinor, currency, ref, status } = effect;
+  const amount = effect.kind === "refund" ? ` of ${formatMoney({ amountMinor, currency })}` : "";
+  return `${ref}${amount} (${status})`;
+}
+
+function storedProbe(stored: Resolution["probe"]): ProbeView | null {
+  const says = stored["says"];
+  if (typeof says !== "string") return null;
+  const ref = stored["providerRef"] ?? refOf(stored["effect"]);
+  const sentence = stored["sentence"];
+  return {
+    says,
+    providerRef: typeof ref === "string" ? ref : null,
+    sentence: typeof sentence === "string" ? sentence : `The provider said: ${says.replaceAll("_", " ")}.`,
+  };
+}
+
+function refOf(effect: unknown): unknown {
+  return typeof effect === "object" && effect !== null && "ref" in effect ? effect.ref : null;
+}

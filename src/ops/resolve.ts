@@ -1,0 +1,327 @@
+/**
+ * Confirm, reject, authorise retry: an on-call person's decision with reason and evidence.
+ *
+ * 1. The provider is asked first, and its answer is shown. Where it settles the question, evidence settles the operation and
+ *    not the verb.
+ * 2. Nobody resolves what they filed; nor what they approved, where the policy says so.
+ * 3. Whether an attempt can still commit, and how many people it takes, is judged by the ledger in the transaction that
+ *    writes; what is judged here is judged again there.
+ */
+import { assertNever } from "../domain/assert-never.js";
+import type { Evidence } from "../domain/evidence.js";
+import type { Operation } from "../domain/operation.js";
+import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
+import * as ledger from "../ledger/index.js";
+import { authorise, type Caller, refused } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
+import { explained } from "./explained.js";
+import { findOperation } from "./find.js";
+import { probeView, resolutionView } from "./resolution-view.js";
+import type {
+  OpsUseCases,
+  ReopenOutcome,
+  ReopenRequest,
+  ResolveOutcome,
+  ResolveRequest,
+  ResolveVerb,
+  SecondOutcome,
+  SecondRequest,
+} from "./types.js";
+
+/** Longest reason or evidence reference that is kept, in characters. */
+const TEXT_MAX_CHARS = 2_000;
+
+/** May this person open the form, and what would it take? Asks nobody but the directory. */
+export async function openResolution(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["openResolution"]>[0],
+): ReturnType<OpsUseCases["openResolution"]> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const may = mayResolve(caller.reading, operation, caller.policy);
+  if (!may.may) return refused(may);
+  const view = await explained(ctx, operation);
+  const verb = verbViews(view, caller.policy).find((each) => each.verb === request.verb) ?? {
+    verb: request.verb,
+    possible: false,
+    people: 1 as const,
+    sentence: notResolvable(operation),
+  };
+  return { outcome: "form", operation, verb };
+}
+
+/** Carries a submitted form out. Never throws for what a person, the provider or another click did. */
+export async function resolve(ctx: OpsContext, request: ResolveRequest): Promise<ResolveOutcome> {
+  const invalid = missingText(request);
+  if (invalid !== null) return invalid;
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const may = mayResolve(caller.reading, operation, caller.policy);
+  if (!may.may) return refused(may);
+  if (!isResolvable(operation.status)) {
+    return { outcome: "not_safe", operation, probe: null, sentence: notResolvable(operation) };
+  }
+  const evidence = await ctx.probe(operation);
+  const settled = await settledByEvidence(ctx, operation, request.verb, evidence);
+  if (settled !== null) return settled;
+
+  const result = await ledger.resolve(ctx.ledger, {
+    operationId: operation.id,
+    expectedVersion: operation.version,
+    verb: request.verb,
+    by: request.userId,
+    reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
+    evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+    probe: evidence,
+    needsSecond: await takesTwo(ctx, operation, request.verb, caller),
+    ...providerRef(request, evidence),
+  });
+  return told(ctx, result, operation, evidence);
+}
+
+/** The second person's click. The provider is asked again: days may lie between. */
+export async function second(ctx: OpsContext, request: SecondRequest): Promise<SecondOutcome> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const resolution = await ledger.getResolution(ctx.db, request.resolutionId);
+  if (resolution === null) {
+    return { outcome: "unresolved", sentence: "This request is not known here.", suggestions: [] };
+  }
+  const operation = await ledger.getOperation(ctx.db, resolution.operationId);
+  if (operation === null) throw new Error(`operation ${resolution.operationId} is gone`);
+  if (resolution.state !== "proposed") {
+    return {
+      outcome: "overtaken",
+      operation,
+      by: resolution.secondBy ?? resolution.by,
+      at: resolution.updatedAt,
+      sentence: `This was ${PAST[resolution.state]} already.`,
+    };
+  }
+  const { reading } = caller;
+  const first =
+    reading.ok && reading.person.ids.includes(resolution.by) ? reading.person.personKey : resolution.by;
+  const may = mayAgree(reading, first, operation, caller.policy);
+  if (!may.may) return refused(may);
+  const evidence = await ctx.probe(operation);
+  if (request.verdict === "agree") {
+    const settled = await settledByEvidence(ctx, operation, resolution.verb, evidence);
+    if (settled !== null) return settled;
+  }
+  const result = await ledger.secondResolve(ctx.ledger, {
+    resolutionId: resolution.id,
+    by: request.userId,
+    verdict: request.verdict,
+    note: request.note?.trim().slice(0, TEXT_MAX_CHARS) || null,
+    probe: evidence,
+  });
+  if (result.outcome === "disagreed") {
+    return { outcome: "disagreed", resolution: resolutionView(result.resolution) };
+  }
+  return told(ctx, result, operation, evidence);
+}
+
+const PAST = {
+  applied: "carried out",
+  disagreed: "turned down",
+  refused: "refused",
+  superseded: "overtaken by other news",
+  expired: "left without an answer for too long",
+} as const;
+
+/** Opens a person's own wrong click again: the end is parked for a person once more, with a record of its own. */
+export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<ReopenOutcome> {
+  const invalid = missingText(request);
+  if (invalid !== null) return invalid;
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const may = mayResolve(caller.reading, operation, caller.policy);
+  if (!may.may) return refused(may);
+  const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
+  if (!ended || !operation.resolvedByPerson) {
+    const sentence = "Only what a person has confirmed or rejected can be opened again.";
+    return { outcome: "not_safe", operation, sentence };
+  }
+  const reason = request.reason.trim().slice(0, TEXT_MAX_CHARS);
+  const reopened = await ledger.contradict(ctx.ledger, {
+    operationId: operation.id,
+    actor: `slack:${request.userId}`,
+    detail: `Opened again by a person: ${reason}`,
+    evidence: {
+      operationId: operation.id,
+      source: "person",
+      providerRef: operation.providerRef,
+      dedupeKey: `reopen:${operation.id}:${operation.version}`,
+      payload: {
+        says: "reopened",
+        by: request.userId,
+        reason,
+        evidence: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+      },
+    },
+  });
+  if (reopened.moved) return { outcome: "reopened", operation: reopened.operation };
+  return {
+    outcome: "not_safe",
+    operation: reopened.operation ?? operation,
+    sentence: "It has moved meanwhile; look again.",
+  };
+}
+
+function missingText(request: {
+  reason: string;
+  evidenceRef: string;
+}): { outcome: "invalid"; field: "reason" | "evidence"; sentence: string } | null {
+  if (request.reason.trim() === "") {
+    return { outcome: "invalid", field: "reason", sentence: "Say why, so that others understand it later." };
+  }
+  if (request.evidenceRef.trim() === "") {
+    return {
+      outcome: "invalid",
+      field: "evidence",
+      sentence: "Name the evidence: the provider's reference, or a link to what you saw.",
+    };
+  }
+  return null;
+}
+
+/**
+ * Where the provider answers the question by itself and not as the verb would, a reconciler settles it by that evidence.
+ * null: the verb goes on.
+ */
+async function settledByEvidence(
+  ctx: OpsContext,
+  operation: Operation,
+  verb: ResolveVerb,
+  evidence: Evidence,
+): Promise<ResolveOutcome | null> {
+  const probe = probeView(evidence);
+  const committed = evidence.says === "committed" && evidence.postcondition === "holds";
+  const failed = evidence.says === "failed_at_provider";
+  const contradicts = (committed && verb !== "confirm") || (failed && verb !== "reject");
+  if (!contradicts) {
+    if (evidence.says !== "pending") return null;
+    return { outcome: "not_safe", operation, probe, sentence: `${probe.sentence} Its end is awaited.` };
+  }
+  const now = (await ctx.reconcile(operation.id)) ?? (await ledger.getOperation(ctx.db, operation.id));
+  if (now === null) throw new Error(`operation ${operation.id} is gone`);
+  const expected = committed ? "CONFIRMED" : "REJECTED";
+  if (now.status === expected) {
+    return {
+      outcome: "settled_by_evidence",
+      operation: now,
+      probe,
+      sentence: `${probe.sentence} It was settled by that.`,
+    };
+  }
+  return { outcome: "not_safe", operation: now, probe, sentence: `${probe.sentence} So this was not done.` };
+}
+
+async function takesTwo(
+  ctx: OpsContext,
+  operation: Operation,
+  verb: ResolveVerb,
+  caller: Caller,
+): Promise<boolean> {
+  const view = await explained(ctx, operation);
+  const noBound = view.contract.inflightBoundMs === null && mayStillCommit(view.contract, view);
+  const { amountMinor, currency } = operation;
+  return resolversNeeded({ verb, amountMinor, currency, noBound }, caller.policy) === 2;
+}
+
+/** The provider's own reference, where the evidence names one and the provider did not show it itself. */
+function providerRef(request: ResolveRequest, evidence: Evidence): { providerRef?: string } {
+  if (request.verb !== "confirm" || evidence.says === "committed") return {};
+  const named = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/.exec(request.evidenceRef)?.[0];
+  return { providerRef: named ?? request.evidenceRef.trim().slice(0, 200) };
+}
+
+async function told(
+  ctx: OpsContext,
+  result: ledger.ResolveResult,
+  before: Operation,
+  evidence: Evidence,
+): Promise<ResolveOutcome> {
+  const probe = probeView(evidence);
+  switch (result.outcome) {
+    case "applied":
+      if (result.resolution.verb === "retry") await ctx.sendAuthorised(result.operation.id);
+      return {
+        outcome: "resolved",
+        resolution: resolutionView(result.resolution),
+        operation: result.operation,
+        probe,
+      };
+    case "needs_second":
+      return {
+        outcome: "needs_second",
+        resolution: resolutionView(result.resolution),
+        probe,
+        sentence: "Nothing was done yet: a second on-call person must agree. A card asks for one.",
+      };
+    case "not_safe":
+      return {
+        outcome: "not_safe",
+        operation: result.operation,
+        probe,
+        sentence: `${probe.sentence} ${notSafeSentence(result.code)}`,
+      };
+    case "overtaken": {
+      const operation = result.operation ?? before;
+      const who = result.by === null ? "Something" : `<@${result.by}>`;
+      return {
+        outcome: "overtaken",
+        operation,
+        by: result.by,
+        at: operation.updatedAt,
+        sentence: `${who} was faster; it is now ${operation.status}. Nothing was changed by you.`,
+      };
+    }
+    default:
+      return assertNever(result);
+  }
+}
+
+function notSafeSentence(code: ledger.NotSafe): string {
+  switch (code) {
+    case "may_still_commit":
+      return "Not done: what was sent may still take effect, and nobody can know yet.";
+    case "wrong_state":
+      return "Not done: its state does not allow it.";
+    case "filed_it_themselves":
+      return "Not done: you asked for this yourself.";
+    case "evidence_contradicts":
+      return "Not done: the provider shows otherwise.";
+    case "key_expired":
+      return "Not done: the life of its key is over, so sending it again could do it twice.";
+    case "frozen":
+      return "Not done: its kind is frozen.";
+    case "same_person":
+      return "Not done: a second person must agree.";
+    default:
+      return assertNever(code, "reason");
+  }
+}
+
+function notResolvable(operation: Operation): string {
+  switch (operation.status) {
+    case "AWAITING_APPROVAL":
+      return "It waits for an approval: approve or deny it there.";
+    case "PREPARED":
+      return "Nothing was sent yet, so there is nothing to resolve.";
+    case "DISPATCHED":
+      return "It is being sent right now. Look again in a moment.";
+    default:
+      return `It has ended as ${operation.status}, so there is nothing to resolve.`;
+  }
+}

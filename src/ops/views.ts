@@ -1,0 +1,240 @@
+/** What on-call sees, as data. Looking changes nothing and asks nobody outside. */
+import { approvalOfOperation, listPending } from "../approvals/index.js";
+import type { Approval } from "../domain/approval.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Json, JsonObject } from "../domain/json.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
+import { provenNotExecuted } from "../domain/recovery.js";
+import {
+  attemptsOf,
+  eventsOf,
+  evidenceOf,
+  freezeStates,
+  getOperation,
+  listOperations,
+  openCounts,
+  openResolutionOf,
+  requestOf,
+  waitersOf,
+} from "../ledger/index.js";
+import { listRuns } from "../runs/index.js";
+import { authorise } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import { recoverySentences, verbViews } from "./explain.js";
+import { explained } from "./explained.js";
+import { findOperation } from "./find.js";
+import { resolutionView } from "./resolution-view.js";
+import type {
+  ApprovalRow,
+  ApprovalsView,
+  AttemptView,
+  EventsView,
+  EvidenceView,
+  FreezeState,
+  ListView,
+  OperationView,
+  OpsUseCases,
+  Refused,
+  RunsView,
+  Unresolved,
+} from "./types.js";
+
+const PAGE = 15;
+/** How many open operations App Home and a freeze name. */
+const NAMED = 20;
+
+export async function list(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["list"]>[0],
+): Promise<ListView | Refused> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const page = await listOperations(ctx.db, {
+    ...(request.status === null ? {} : { status: request.status }),
+    cursor: request.cursor ?? null,
+    limit: request.limit ?? PAGE,
+  });
+  return {
+    outcome: "list",
+    counts: await openCounts(ctx.db),
+    status: request.status,
+    operations: page.rows,
+    next: page.next,
+  };
+}
+
+export async function show(
+  ctx: OpsContext,
+  request: { userId: string; ref: string },
+): Promise<OperationView | Refused | Unresolved> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const view = await explained(ctx, operation);
+  const open = await openResolutionOf(ctx.db, operation.id);
+  return {
+    outcome: "operation",
+    operation,
+    customerName: view.customerName,
+    request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
+    attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),
+    evidence: (await evidenceOf(ctx.db, operation.id)).map(evidenceView),
+    approval: await approvalOfOperation(ctx.db, operation.id),
+    waiters: await waitersOf(ctx.db, operation.id),
+    contract: view.contract,
+    recovery: recoverySentences(view),
+    nextLookAt: view.nextLookAt,
+    safe: verbViews(view, caller.policy),
+    openResolution: open === null ? null : resolutionView(open),
+  };
+}
+
+function attemptView(row: Awaited<ReturnType<typeof attemptsOf>>[number]): AttemptView {
+  const { number, startedAt, finishedAt, verdict, code, httpStatus, providerRef, requestId } = row;
+  const mayHaveCommitted = !provenNotExecuted(verdict);
+  return {
+    number,
+    startedAt,
+    finishedAt,
+    verdict,
+    code,
+    httpStatus,
+    providerRef,
+    requestId,
+    mayHaveCommitted,
+  };
+}
+
+function evidenceView(row: Awaited<ReturnType<typeof evidenceOf>>[number]): EvidenceView {
+  const { at, source, providerRef, payload } = row;
+  return { at, source, providerRef, says: saysOf(payload), payload };
+}
+
+/** Evidence is stored in several shapes (an answer, a reading, an event); its own word for what it says comes first. */
+function saysOf(payload: JsonObject): string {
+  const word = payload["says"] ?? payload["verdict"] ?? payload["status"] ?? payload["type"];
+  return typeof word === "string" ? word : "see its content";
+}
+
+export async function events(
+  ctx: OpsContext,
+  request: { userId: string; ref: string },
+): Promise<EventsView | Refused | Unresolved> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const rows = await eventsOf(ctx.db, found.operation.id);
+  return {
+    outcome: "events",
+    operation: found.operation,
+    events: rows.map(({ seq, at, type, from, to, actor, attempt, data }) => ({
+      seq,
+      at: new Date(at),
+      type,
+      from,
+      to,
+      actor,
+      attempt,
+      evidence: data,
+    })),
+  };
+}
+
+export async function runs(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["runs"]>[0],
+): Promise<RunsView | Refused> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const page = await listRuns(ctx.db, { cursor: request.cursor ?? null, limit: request.limit ?? PAGE });
+  return {
+    outcome: "runs",
+    next: page.next,
+    runs: page.runs.map(({ run }) => ({
+      id: run.id,
+      ticketId: run.ticketId,
+      state: run.state,
+      steps: run.stepsUsed,
+      endCode: run.ending?.code ?? null,
+      createdAt: run.createdAt,
+      dueAt: run.dueAt,
+    })),
+  };
+}
+
+export async function approvals(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["approvals"]>[0],
+): Promise<ApprovalsView | Refused> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const page = await listPending(ctx.db, { cursor: request.cursor ?? null, limit: request.limit ?? PAGE });
+  return {
+    outcome: "approvals",
+    next: page.next,
+    approvals: page.approvals.map(({ approval, missing }) => approvalRow(approval, missing)),
+  };
+}
+
+function approvalRow(approval: Approval, missing: number): ApprovalRow {
+  const { binding, gate } = approval;
+  return {
+    id: approval.id,
+    operationId: approval.operationId,
+    state: approval.state,
+    role: approval.role,
+    approversNeeded: approval.approversNeeded,
+    missing,
+    amountMinor: binding.amountMinor,
+    currency: binding.currency,
+    kind: binding.kind,
+    orderRef: binding.orderRef,
+    subscriptionRef: binding.subscriptionRef,
+    expiresAt: approval.expiresAt,
+    createdAt: approval.createdAt,
+    gateSentence: gate === null || gate.satisfiable ? null : gate.sentence,
+  };
+}
+
+export async function home(
+  ctx: OpsContext,
+  request: { userId: string },
+): Promise<
+  | {
+      outcome: "home";
+      unknown: readonly Operation[];
+      quarantined: readonly Operation[];
+      frozen: readonly FreezeState[];
+    }
+  | Refused
+> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  return {
+    outcome: "home",
+    unknown: await openIn(ctx, ["OUTCOME_UNKNOWN", "RECONCILING"]),
+    quarantined: await openIn(ctx, ["QUARANTINED"]),
+    frozen: (await freezeStates(ctx.db)).filter((state) => state.frozen),
+  };
+}
+
+/** Sent and not settled: what a freeze does not reach. Oldest first, at most 20. */
+export const inFlight = (ctx: OpsContext): Promise<readonly Operation[]> =>
+  openIn(ctx, ["DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
+
+/** Operations in open states that were sent, oldest first, at most 20. Each of them is due some time, so only those are read. */
+async function openIn(
+  ctx: Pick<OpsContext, "db">,
+  statuses: readonly OperationStatus[],
+): Promise<readonly Operation[]> {
+  const rows = await ctx.db.sql<{ id: OperationId }>(
+    "ops.open_in",
+    `SELECT id FROM operations WHERE due_at IS NOT NULL AND status = ANY ($1::text[]) ORDER BY created_at, id LIMIT $2`,
+    [[...statuses], NAMED],
+  );
+  const found = await Promise.all(rows.map(({ id }) => getOperation(ctx.db, id)));
+  return found.filter((operation) => operation !== null);
+}
