@@ -1,0 +1,66 @@
+/**
+ * Facts of one subject; always one row.
+ *
+ * $1 order id or null · $2 own operation id or null (does not count against itself) · $3 the order's scope name ·
+ * $4 window of the order's earlier refunds in seconds, null: all · $5 item references · $6 kind · $7 currency ·
+ * $8 $9 $10 totals asked for: per, hours, scope (arrays of one length) · $11 predecessor's operation id or null.
+ *
+ * An operation that is reserved already is judged in its place: only what was reserved before it counts, because what came
+ * after was judged on top of it. (`shop` is the scope that every entry has.)
+ *
+ * `total_counts` and `total_amounts` (minor units of $7) are in the order of $8 to $10. The denial is the nearest DENIED
+ * operation along the predecessors, so that a drifted successor of a denied intent is still one.
+ */
+export const FACTS_SQL = `
+WITH RECURSIVE t AS MATERIALIZED (
+  SELECT countersign_now() AS now
+), own AS (
+  SELECT max(e.at) AS at FROM total_entries e WHERE e.scope = 'shop' AND e.operation_id = $2
+), asked AS (
+  SELECT n.per, n.hours, n.scope, n.ordinality,
+         CASE WHEN n.per = 'day' THEN date_trunc('day', t.now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+              ELSE t.now - make_interval(secs => n.hours * 3600) END AS since
+  FROM t CROSS JOIN unnest($8::text[], $9::float8[], $10::text[]) WITH ORDINALITY AS n(per, hours, scope, ordinality)
+), sums AS (
+  SELECT a.ordinality, s.count, s.amount
+  FROM asked a CROSS JOIN own CROSS JOIN LATERAL (
+    SELECT count(*)::int AS count, COALESCE(sum(e.amount_minor) FILTER (WHERE e.currency = $7), 0)::bigint AS amount
+    FROM total_entries e
+    WHERE e.scope = a.scope AND e.kind = $6 AND e.at >= a.since AND e.operation_id IS DISTINCT FROM $2
+      AND (own.at IS NULL OR e.at < own.at)
+  ) s
+), ancestors AS (
+  SELECT o.id, o.status, o.predecessor_id, o.updated_at, 1 AS distance FROM operations o WHERE o.id = $11
+  UNION ALL
+  SELECT o.id, o.status, o.predecessor_id, o.updated_at, a.distance + 1
+  FROM ancestors a JOIN operations o ON o.id = a.predecessor_id WHERE a.status <> 'DENIED' AND a.distance < 20
+), denial AS (
+  SELECT a.id, COALESCE(v.at, p.decided_at, a.updated_at) AS at, v.user_id AS by, COALESCE(p.deny_note, v.note) AS note
+  FROM ancestors a
+  LEFT JOIN LATERAL (SELECT id, decided_at, deny_note FROM approvals WHERE operation_id = a.id AND state = 'DENIED'
+                     ORDER BY decided_at DESC LIMIT 1) p ON true
+  LEFT JOIN LATERAL (SELECT user_id, note, at FROM votes WHERE approval_id = p.id AND verdict = 'deny'
+                     ORDER BY at DESC LIMIT 1) v ON true
+  WHERE a.status = 'DENIED' ORDER BY a.distance LIMIT 1
+)
+SELECT t.now,
+  o.ref AS order_ref, o.status AS order_status, COALESCE(p.currency, o.currency) AS order_currency,
+  o.placed_at, o.delivered_at, o.cancelled_at,
+  p.captured - p.reserved - p.refunded - p.refunded_elsewhere
+    + COALESCE((SELECT x.reserved_minor FROM operations x WHERE x.id = $2), 0) AS refundable,
+  (COALESCE(p.refunded_elsewhere, 0) + COALESCE((
+    SELECT sum(e.amount_minor) FROM total_entries e
+    WHERE e.scope = $3 AND e.kind = 'refund' AND e.operation_id IS DISTINCT FROM $2
+      AND ($4::float8 IS NULL OR e.at >= t.now - make_interval(secs => $4::float8))
+      AND (own.at IS NULL OR e.at < own.at)), 0))::bigint AS spent,
+  ARRAY(
+    SELECT DISTINCT r.ref FROM operations x CROSS JOIN LATERAL unnest(x.item_refs) AS r(ref)
+    WHERE x.order_id = o.id AND x.kind = 'refund' AND x.id IS DISTINCT FROM $2 AND r.ref = ANY($5::text[])
+      AND x.status IN ('PREPARED','DISPATCHED','OUTCOME_UNKNOWN','RECONCILING','QUARANTINED','CONFIRMED')
+      AND (own.at IS NULL OR EXISTS (
+        SELECT 1 FROM total_entries e WHERE e.scope = 'shop' AND e.operation_id = x.id AND e.at < own.at))
+    ORDER BY r.ref) AS lines_taken,
+  ARRAY(SELECT s.count FROM sums s ORDER BY s.ordinality) AS total_counts,
+  ARRAY(SELECT s.amount FROM sums s ORDER BY s.ordinality) AS total_amounts,
+  d.id AS denied_id, d.by AS denied_by, d.at AS denied_at, d.note AS denied_note
+FROM t CROSS JOIN own LEFT JOIN orders o ON o.id = $1 LEFT JOIN payments p ON p.order_id = o.id LEFT JOIN denial d ON true`;

@@ -1,0 +1,34 @@
+/**
+ * The policy: its file, its stored versions and the active one, and the gate over facts of the database. Rows of
+ * `policy_versions` and `active_policy` are written here only.
+ */
+export {
+  type ActivePolicy,
+  activatePolicy,
+  activePolicy,
+  lockActivePolicy,
+  policyVersion,
+} from "./active-policy.js";
+export {
+  checkPolicyFile,
+  type ExplainRequest,
+  type Explanation,
+  explainDecision,
+  explanationJson,
+  type PolicyCheck,
+} from "./explain.js";
+export { gatherFacts } from "./gather-facts.js";
+export { judgementOf, makeJudge } from "./judge.js";
+export {
+  loadPolicyFile,
+  type PolicyWatch,
+  type WatchPolicyOptions,
+  watchPolicyFile,
+} from "./policy-file-watch.js";
+export {
+  type LoadedPolicy,
+  PolicyFileError,
+  type PolicyFileProblem,
+  problemText,
+  readPolicyText,
+} from "./policy-text.js";
