@@ -16,7 +16,8 @@ import {
 import { Agent, fetch as undiciFetch } from "undici";
 import { CountersignError } from "../domain/errors.js";
 import type { Logger } from "../domain/ports/logger.js";
-import type { SlackConfig } from "./types.js";
+import { askIdentity } from "./transport/ask-identity.js";
+import type { SlackConfig, SlackIdentity } from "./types.js";
 
 export interface SlackWeb {
   /** Approval cards, decisions, one-off posts. */
@@ -27,6 +28,8 @@ export interface SlackWeb {
   readonly reads: WebClient;
   /** views.*, ephemerals: a person looks at the screen. */
   readonly interactive: WebClient;
+  /** Who we are, from auth.test; asked until it is known, then remembered. Rejects with what Slack or the network said. */
+  identity(): Promise<SlackIdentity>;
   /** Posts to a response_url; resolves to the HTTP status, or throws when nothing came back. */
   respond(url: string, body: object): Promise<number>;
   close(): Promise<void>;
@@ -49,10 +52,20 @@ export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">,
       timeout,
       fetch: fetchWith(agent),
     });
+  const reads = client(READ_TIMEOUT_MS);
+  let identity: Promise<SlackIdentity> | null = null;
   return {
     approvals: client(WRITE_TIMEOUT_MS),
     trajectory: client(WRITE_TIMEOUT_MS),
-    reads: client(READ_TIMEOUT_MS),
+    reads,
+    identity: () => {
+      identity ??= askIdentity(reads);
+      const asked = identity;
+      asked.catch(() => {
+        if (identity === asked) identity = null;
+      });
+      return asked;
+    },
     interactive: client(READ_TIMEOUT_MS),
     respond: async (url, body) => {
       const answer = await undiciFetch(url, {

@@ -23,7 +23,7 @@ export function readIdentity(web: SlackWeb, log: Logger, random: () => number): 
   const known = (async (): Promise<SlackIdentity> => {
     for (let failures = 0; ; failures += 1) {
       try {
-        identity = await ask(web);
+        identity = await web.identity();
         lastError = null;
         log.info({ team: identity.teamId, bot: identity.botUserId }, "Slack knows us");
         return identity;
@@ -39,29 +39,4 @@ export function readIdentity(web: SlackWeb, log: Logger, random: () => number): 
   })();
   known.catch(() => {});
   return { current: () => identity, known, lastError: () => lastError, stop: () => stopping.abort() };
-}
-
-async function ask(web: SlackWeb): Promise<SlackIdentity> {
-  const me = await web.reads.auth.test();
-  const { team_id, user_id, bot_id, enterprise_id, is_enterprise_install } = me;
-  if (team_id === undefined || user_id === undefined) throw new Error("auth.test names no team or user");
-  const named = (me as { app_id?: unknown }).app_id;
-  return {
-    teamId: team_id,
-    enterpriseId: enterprise_id ?? null,
-    isEnterpriseInstall: is_enterprise_install === true,
-    botUserId: user_id,
-    botId: bot_id ?? null,
-    appId: typeof named === "string" ? named : bot_id === undefined ? null : await appOfBot(web, bot_id),
-  };
-}
-
-/** bots.info names the app of a bot. Not knowing it is no failure: the signing secret is the app's own. */
-async function appOfBot(web: SlackWeb, botId: string): Promise<string | null> {
-  try {
-    const answer = await web.reads.bots.info({ bot: botId });
-    return answer.bot?.app_id ?? null;
-  } catch {
-    return null;
-  }
 }

@@ -1,0 +1,211 @@
+/** One-off posts: threads, ops channel, approvers. Pure; effects are told from the operation's row alone. */
+import type { KnownBlock } from "@slack/types";
+import type { Approval } from "../../domain/approval.js";
+import type { TicketId } from "../../domain/ids.js";
+import type { OpsMessage } from "../../domain/ports/notices.js";
+import type { Run } from "../../runs/index.js";
+import { ACTIONS, furtherValue } from "../actions.js";
+import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
+import { LIMITS } from "../limits.js";
+import { clean, escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { utcTime } from "../text/time.js";
+import { changeSentence } from "./changes.js";
+import { freezeName, verbName } from "./ops-cards.js";
+import { markerOf, runTitle } from "./run-card.js";
+import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+
+const TEXT_MAX = 1500;
+const LONG_PARTS = 8;
+
+/** A sentence of code's making that may hold names of others: literal, whole. */
+export function sentencePost(text: string, buttons: KnownBlock[] = []): Message {
+  return withinLimits(
+    { text: escapeWithin(oneLine(text), TEXT_MAX).text, blocks: [...longText(text), ...buttons] },
+    buttons.length,
+  );
+}
+
+/** Literal text in as many sections as it needs; what is beyond is cut and says so. */
+export function longText(text: string): KnownBlock[] {
+  const blocks: KnownBlock[] = [];
+  let rest = clean(text);
+  while (rest !== "" && blocks.length < LONG_PARTS) {
+    const last = blocks.length === LONG_PARTS - 1;
+    const part = last ? rest : cutAtBlank(rest);
+    blocks.push(theirs(part));
+    rest = last ? "" : rest.slice(part.length).trimStart();
+  }
+  return blocks.length === 0 ? [theirs("–")] : blocks;
+}
+
+/** The longest beginning that a section holds when it is escaped, cut at a blank if there is one near the end. */
+function cutAtBlank(text: string): string {
+  if (escapeText(text).length <= LIMITS.sectionText) return text;
+  let end = Math.min(text.length, LIMITS.sectionText);
+  while (escapeText(text.slice(0, end)).length > LIMITS.sectionText) end = Math.floor(end * 0.9);
+  const blank = text.slice(0, end).search(/\s\S*$/u);
+  const at = blank > end / 2 ? blank : end;
+  return text.slice(0, at).replace(/[\uD800-\uDBFF]$/u, "");
+}
+
+export const outcomePost = (operation: OperationFacts): Message => sentencePost(outcomeOf(operation));
+
+export const beingCheckedPost = (operation: OperationFacts): Message =>
+  sentencePost(
+    `${whatOf(operation)}: sent, but no clear answer came back. It is being checked with the provider; nothing is sent a second time blindly.`,
+  );
+
+/** States after which "the same again" can only mean a further one. */
+const MAY_BE_FURTHER: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
+
+export function replayedPost(operation: OperationFacts, ticketId: TicketId): Message {
+  const further = operation.kind === "refund" && MAY_BE_FURTHER.has(operation.status);
+  return sentencePost(
+    `This was asked for before, so nothing is done a second time. ${outcomeOf(operation)}`,
+    further
+      ? [
+          actions("further", [
+            {
+              action: ACTIONS.furtherRefund,
+              text: "This is a further refund",
+              value: furtherValue(operation.id, ticketId),
+              says: "Ask for one more refund of the same amount; it needs an approval",
+            },
+          ]),
+        ]
+      : [],
+  );
+}
+
+export function modelPost(text: string, planner: string): Message {
+  const marker = markerOf(planner);
+  return withinLimits(
+    {
+      text: `${marker} ${escapeWithin(oneLine(text), TEXT_MAX).text}`,
+      blocks: [note(`_${marker}_`), ...longText(text)],
+    },
+    1,
+  );
+}
+
+export function askPost(question: string, candidates: readonly string[]): Message {
+  const list = candidates.slice(0, 20).map((one) => `• ${oneLine(one)}`);
+  return sentencePost([question, ...list].join("\n"));
+}
+
+export function escalatedPost(run: Run | null, summary: string): Message {
+  const head = "Handed over to a person.";
+  return withinLimits(
+    {
+      text: `${head} ${escapeWithin(oneLine(summary), TEXT_MAX).text}`,
+      blocks: [
+        ours(`*${head}*`),
+        ...(summary.trim() === ""
+          ? []
+          : [note("_Summary by the planner, unverified:_"), ...longText(summary)]),
+        ...(run === null
+          ? []
+          : [
+              actions("run", [
+                { action: ACTIONS.runDetails, text: "Details", value: run.id, says: "Details of this run" },
+              ]),
+            ]),
+      ],
+    },
+    1,
+  );
+}
+
+export function runEndedPost(run: Run): Message {
+  const detail = run.ending?.detail ?? "";
+  return sentencePost(detail === "" ? `${runTitle(run.state)}.` : `${runTitle(run.state)}: ${detail}`);
+}
+
+export function voidedPost(approval: Approval, operation: OperationFacts, successor: boolean): Message {
+  const why = approval.endDetail ?? approval.changes.map(changeSentence).join("; ");
+  return sentencePost(
+    `The approval of this is no longer valid: ${whatOf(operation)}. ${why}${
+      successor ? "\nA new card in this thread asks again and shows what changed." : "\nNothing was sent."
+    }`,
+  );
+}
+
+/** `mentions` is mrkdwn of ours: whom to ping. */
+export function reminderPost(
+  approval: Approval,
+  operation: OperationFacts,
+  reminder: { readonly number: number; readonly role: string; readonly escalatedTo: string | null },
+  mentions: string,
+): Message {
+  const { role, escalatedTo } = reminder;
+  const head =
+    escalatedTo === null
+      ? `Reminder: waits for ${role}.`
+      : `Still undecided by ${role}; ${escalatedTo} is asked to look after it.`;
+  const sentence = escapeWithin(
+    oneLine(
+      `${head} ${whatOf(operation)} for ${operation.customerName}. Expires ${utcTime(approval.expiresAt)}.`,
+    ),
+    TEXT_MAX,
+  ).text;
+  return {
+    text: mentions === "" ? sentence : `${mentions} ${sentence}`,
+    blocks: [ours(mentions === "" ? sentence : `${mentions} ${sentence}`)],
+  };
+}
+
+export function opsPost(message: OpsMessage, operation: OperationFacts | null, mentions: string): Message {
+  switch (message.type) {
+    case "frozen": {
+      const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
+      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${who(message.by)}. Nothing new is sent until a person thaws it; what was sent before is still followed up.`;
+      return withReason(head, message.reason === "" ? [] : [["Reason", message.reason]]);
+    }
+    case "thawed": {
+      const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
+      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${who(message.by)}.`, []);
+    }
+    case "resolved": {
+      const verb = message.verb;
+      const known = verb === "confirm" || verb === "reject" || verb === "retry" ? verbName(verb) : verb;
+      const what = operation === null ? message.operationId : `${outcomeOf(operation)} (${operation.id})`;
+      return withReason(
+        `*${escapeText(oneLine(known))}* by ${who(message.by)}: ${escapeWithin(oneLine(what), 800).text}`,
+        [
+          ["Reason", message.reason],
+          ["Evidence", message.evidence],
+        ],
+      );
+    }
+    case "approval_escalated": {
+      const what =
+        operation === null ? message.approvalId : `${whatOf(operation)} for ${operation.customerName}`;
+      const said = escapeWithin(
+        oneLine(`An approval is still undecided; ${message.role} is asked to look after it: ${what}.`),
+        TEXT_MAX,
+      ).text;
+      const text = mentions === "" ? said : `${mentions} ${said}`;
+      return { text, blocks: [ours(text)] };
+    }
+    case "chain_head":
+      return sentencePost(
+        `Audit chain: block ${message.seq}, hash ${message.hash}. Kept here as an outside witness.`,
+      );
+    case "sentence":
+      return sentencePost(message.text);
+  }
+}
+
+/** A Slack user, or one of our parts by name. */
+function who(actor: string): string {
+  const id = actor.startsWith("slack:") ? actor.slice(6) : actor;
+  return mentionUser(id);
+}
+
+function withReason(head: string, rows: readonly (readonly [string, string])[]): Message {
+  const lines = rows.map(([label, value]) => `${label}: ${oneLine(value)}`).join("\n");
+  return {
+    text: `${head} ${escapeWithin(oneLine(lines), 600).text}`.trim(),
+    blocks: [ours(head), ...(lines === "" ? [] : [theirs(lines, 1500)])],
+  };
+}

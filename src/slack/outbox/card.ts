@@ -1,0 +1,321 @@
+/**
+ * The one writer of a card's message.
+ *
+ * 1. One writer at a time (lease with token); what it shows is what the rows say when it renders, and the version that it read
+ *    before rendering is the version it has shown. Touched meanwhile: due again.
+ * 2. A card whose answer was lost is looked for by its metadata before it is posted again.
+ * 3. Refused blocks become a plain card with the same buttons; a deleted message is posted anew; a channel that cannot be posted to
+ *    sends the card elsewhere and says so.
+ * 4. Nothing else ever waits for Slack: a failure here is a later try.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { sha256Hex } from "../../domain/canonical.js";
+import { isTicketId, type TicketId } from "../../domain/ids.js";
+import type { Message } from "../blocks/build.js";
+import { DECISION_UPDATE_INTERVAL_MS, POST_INTERVAL_MS, TRAJECTORY_UPDATE_INTERVAL_MS } from "../limits.js";
+import type { SlackSendContext } from "../types.js";
+import { backoffMs, WAIT_IN_PLACE_MS } from "./backoff.js";
+import {
+  findPosted,
+  isGone,
+  isTooRich,
+  isUnreachable,
+  postMessage,
+  updateMessage,
+  type Written,
+} from "./call.js";
+import type { CardRow } from "./card-row.js";
+import { giveUpCard } from "./lost-card.js";
+import { closedFor, closeKey, takeTurn } from "./pace.js";
+import { hiddenApproval, REPLACED, renderSubject } from "./render-subject.js";
+import { mayShowApprovals } from "./sharing.js";
+
+const LEASE_MS = 60_000;
+
+const CLAIM = `
+  UPDATE slack_cards
+     SET lease_token = lease_token + 1, lease_until = countersign_now() + make_interval(secs => $2 / 1000.0)
+   WHERE id = $1 AND state IN ('live', 'replaced') AND due_at <= countersign_now()
+     AND (lease_until IS NULL OR lease_until < countersign_now())
+  RETURNING id, kind, subject_id, slot, channel_id, thread_ts, message_ts, wanted_version, shown_hash, state, attempt_at, paced,
+            plain, failures, lease_token`;
+
+/** Brings one card's message to what its subject's rows say, if it is due. */
+export async function renderCard(ctx: SlackSendContext, cardId: string): Promise<void> {
+  const [row] = await ctx.db.sql<CardRow>("slack.card.claim", CLAIM, [cardId, LEASE_MS]);
+  if (row === undefined) return;
+  try {
+    await write(ctx, row);
+  } catch (error) {
+    ctx.log.error({ card: cardId, kind: row.kind, error: String(error) }, "a card failed");
+    await postponeCard(ctx, row, {
+      ms: backoffMs(row.failures, ctx.ids.random()),
+      error: String(error),
+      failed: true,
+    });
+  }
+}
+
+async function write(ctx: SlackSendContext, row: CardRow): Promise<void> {
+  const place = await placeOf(ctx, row);
+  if (place === null) return postponeCard(ctx, row, { ms: 1_000, error: "no thread yet", failed: false });
+  const wanted = await wantedMessage(ctx, row, place.channel);
+  if (wanted === "later")
+    return postponeCard(ctx, row, { ms: 5_000, error: "channel unreadable", failed: true });
+  if (wanted === null) return shown(ctx, row, place, { ts: row.message_ts, hash: row.shown_hash });
+  const hash = sha256Hex(JSON.stringify(wanted.message));
+  if (row.message_ts !== null && hash === row.shown_hash) {
+    return shown(ctx, row, place, { ts: row.message_ts, hash });
+  }
+  const ts = row.message_ts ?? (await foundBefore(ctx, row, place));
+  if (ts === "later") return;
+  const work: Work = { row, place, message: wanted.message, urgent: wanted.urgent, hash };
+  if (ts === null) return post(ctx, work);
+  return edit(ctx, work, ts);
+}
+
+interface Place {
+  readonly channel: string;
+  readonly threadTs: string | null;
+}
+
+interface Work {
+  readonly row: CardRow;
+  readonly place: Place;
+  readonly message: Message;
+  readonly urgent: boolean;
+  readonly hash: string;
+}
+
+/** Where the card belongs; null while its ticket has no thread. */
+async function placeOf(ctx: SlackSendContext, row: CardRow): Promise<Place | null> {
+  if (row.slot.split("~", 1)[0] !== "thread" || row.message_ts !== null) {
+    return { channel: row.channel_id, threadTs: row.thread_ts };
+  }
+  const [ticket] = await ctx.db.sql<{ channel_id: string | null; thread_ts: string | null }>(
+    "slack.card.place",
+    `SELECT channel_id, thread_ts FROM tickets WHERE id = CASE $1 WHEN 'binding' THEN $2
+       WHEN 'run' THEN (SELECT ticket_id FROM runs WHERE id = $2) ELSE (SELECT ticket_id FROM approvals WHERE id = $2) END`,
+    [row.kind, row.subject_id],
+  );
+  if (ticket === undefined || ticket.channel_id === null || ticket.thread_ts === null) return null;
+  return { channel: ticket.channel_id, threadTs: ticket.thread_ts };
+}
+
+async function wantedMessage(
+  ctx: SlackSendContext,
+  row: CardRow,
+  channel: string,
+): Promise<{ message: Message; urgent: boolean } | null | "later"> {
+  if (row.state === "replaced") return row.message_ts === null ? null : { message: REPLACED, urgent: false };
+  if (row.kind === "approval") {
+    const sharing = await mayShowApprovals(ctx, channel);
+    if (sharing === "unknown") return "later";
+    if (sharing === "shared") return { message: hiddenApproval(ctx.config.channels.approvals), urgent: true };
+  }
+  return renderSubject(ctx, row.kind, row.subject_id, row.plain);
+}
+
+/** The ts of a post whose answer was lost; null when there is none. */
+async function foundBefore(
+  ctx: SlackSendContext,
+  row: CardRow,
+  place: Place,
+): Promise<string | null | "later"> {
+  if (row.attempt_at === null) return null;
+  const lookup = await findPosted(ctx, { channel: place.channel, threadTs: place.threadTs, ref: row.id });
+  if (lookup.found !== "unknown") return lookup.found;
+  if (row.failures >= 5) return null;
+  await postponeCard(ctx, row, {
+    ms: backoffMs(row.failures, ctx.ids.random()),
+    error: "cannot look",
+    failed: true,
+  });
+  return "later";
+}
+
+async function post(ctx: SlackSendContext, work: Work): Promise<void> {
+  const { row, place } = work;
+  const turn = { key: place.channel, intervalMs: POST_INTERVAL_MS, urgent: work.urgent };
+  if (!(await waitForTurn(ctx, row, turn)) || !(await beginAttempt(ctx, row))) return;
+  const send = (message: Message): Promise<Written> =>
+    postMessage(ctx, ctx.web.approvals, {
+      channel: place.channel,
+      threadTs: place.threadTs,
+      message,
+      ref: row.id,
+    });
+  await settle(ctx, work, turn.key, await withFallbacks(ctx, work, send));
+}
+
+async function edit(ctx: SlackSendContext, work: Work, ts: string): Promise<void> {
+  const { row, place } = work;
+  const trajectory = row.kind === "run";
+  const key = trajectory ? "chat.update/trajectory" : "chat.update/decisions";
+  const intervalMs = trajectory ? TRAJECTORY_UPDATE_INTERVAL_MS : DECISION_UPDATE_INTERVAL_MS;
+  if (!(await waitForTurn(ctx, row, { key, intervalMs, urgent: work.urgent }))) return;
+  const client = trajectory ? ctx.web.trajectory : ctx.web.approvals;
+  const result = await withFallbacks(ctx, work, (message) =>
+    updateMessage(ctx, client, { channel: place.channel, ts, message }),
+  );
+  if (result.kind === "refused" && isGone(result.code)) return postAnew(ctx, work);
+  // The post was found before this edit: what is known of it is kept, whatever became of the edit.
+  const kept: Work = row.message_ts === null ? { ...work, row: { ...row, message_ts: ts } } : work;
+  await settle(ctx, kept, key, result);
+}
+
+/** A person deleted the message, or it is not ours any more: the card is posted as a new one. */
+async function postAnew(ctx: SlackSendContext, work: Work): Promise<void> {
+  const { row } = work;
+  if (row.state === "replaced") return shown(ctx, row, work.place, { ts: row.message_ts, hash: work.hash });
+  ctx.log.warn({ card: row.id, kind: row.kind }, "a card's message is gone; posting it anew");
+  await ctx.db.sql(
+    "slack.card.gone",
+    "UPDATE slack_cards SET message_ts = NULL, shown_hash = NULL, attempt_at = NULL, paced = false WHERE id = $1 AND lease_token = $2",
+    [row.id, row.lease_token],
+  );
+  await post(ctx, { ...work, row: { ...row, message_ts: null, attempt_at: null, paced: false } });
+}
+
+/** The card as it is; if Slack does not take it, the plain one; if not that either, its text alone. */
+async function withFallbacks(
+  ctx: SlackSendContext,
+  { row, message }: Work,
+  send: (message: Message) => Promise<Written>,
+): Promise<Written> {
+  const first = await send(message);
+  if (first.kind !== "refused" || !isTooRich(first.code)) return first;
+  const plain = row.plain ? null : await renderSubject(ctx, row.kind, row.subject_id, true);
+  if (plain !== null) {
+    await ctx.db.sql("slack.card.plain", "UPDATE slack_cards SET plain = true WHERE id = $1", [row.id]);
+    const second = await send(plain.message);
+    if (second.kind !== "refused" || !isTooRich(second.code)) return second;
+  }
+  return send({ text: message.text, blocks: [] });
+}
+
+interface TurnWanted {
+  readonly key: string;
+  readonly intervalMs: number;
+  readonly urgent: boolean;
+}
+
+async function waitForTurn(ctx: SlackSendContext, row: CardRow, turn: TurnWanted): Promise<boolean> {
+  const waitMs = row.paced ? await closedFor(ctx.db, turn.key) : (await takeTurn(ctx.db, turn)).waitMs;
+  if (waitMs <= 0) return true;
+  if (waitMs <= WAIT_IN_PLACE_MS) {
+    await delay(waitMs);
+    return true;
+  }
+  await ctx.db.sql(
+    "slack.card.turn",
+    `UPDATE slack_cards SET paced = true, lease_until = NULL, due_at = countersign_now() + make_interval(secs => $3 / 1000.0)
+      WHERE id = $1 AND lease_token = $2`,
+    [row.id, row.lease_token, waitMs],
+  );
+  return false;
+}
+
+async function beginAttempt(ctx: SlackSendContext, row: CardRow): Promise<boolean> {
+  const begun = await ctx.db.sql(
+    "slack.card.begin",
+    `UPDATE slack_cards SET attempt_at = countersign_now() WHERE id = $1 AND lease_token = $2
+        AND lease_until > countersign_now() RETURNING id`,
+    [row.id, row.lease_token],
+  );
+  return begun.length === 1;
+}
+
+async function settle(ctx: SlackSendContext, work: Work, key: string, result: Written): Promise<void> {
+  const { row, place } = work;
+  switch (result.kind) {
+    case "written":
+      if (row.kind === "ticket" && isTicketId(row.subject_id)) {
+        await threadOpened(ctx, row.subject_id, place.channel, result.ts);
+      }
+      return shown(ctx, row, place, { ts: result.ts, hash: work.hash });
+    case "rate_limited":
+      await closeKey(ctx.db, key, result.retryAfterMs);
+      return postponeCard(ctx, row, {
+        ms: result.retryAfterMs,
+        error: "rate limited",
+        failed: false,
+        closed: true,
+      });
+    case "refused":
+      if (isUnreachable(result.code) || row.failures >= 8)
+        return giveUpCard(ctx, row, place.channel, result.code);
+      return postponeCard(ctx, row, {
+        ms: backoffMs(row.failures, ctx.ids.random()),
+        error: result.code,
+        failed: true,
+        closed: true,
+      });
+    case "unknown":
+      return postponeCard(ctx, row, {
+        ms: backoffMs(row.failures, ctx.ids.random()),
+        error: result.detail,
+        failed: true,
+      });
+  }
+}
+
+async function threadOpened(
+  ctx: SlackSendContext,
+  ticketId: TicketId,
+  channel: string,
+  ts: string,
+): Promise<void> {
+  await ctx.useCases.setTicketThread({ ticketId, channelId: channel, messageTs: ts });
+}
+
+/** Shown: due again only if the subject was touched after it was read. */
+async function shown(
+  ctx: SlackSendContext,
+  row: CardRow,
+  place: Place,
+  { ts, hash }: { ts: string | null; hash: string | null },
+): Promise<void> {
+  const [after] = await ctx.db.sql<{ due: boolean }>(
+    "slack.card.shown",
+    `UPDATE slack_cards SET message_ts = $3, channel_id = $4, thread_ts = $5, shown_version = $6, shown_hash = $7,
+            shown_at = countersign_now(), attempt_at = NULL, paced = false, failures = 0, last_error = NULL, lease_until = NULL,
+            updated_at = countersign_now(),
+            due_at = CASE WHEN wanted_version <= $6 THEN NULL
+              WHEN kind = 'run' THEN countersign_now() + interval '2 seconds' ELSE countersign_now() END
+      WHERE id = $1 AND lease_token = $2 RETURNING due_at IS NOT NULL AND kind <> 'run' AS due`,
+    [row.id, row.lease_token, ts, place.channel, place.threadTs, row.wanted_version, hash],
+  );
+  if (after?.due === true) await ctx.wake("card", row.id);
+}
+
+interface Postponement {
+  readonly ms: number;
+  readonly error: string;
+  readonly failed: boolean;
+  /** Slack answered: nothing was written. */
+  readonly closed?: boolean;
+}
+
+async function postponeCard(ctx: SlackSendContext, row: CardRow, p: Postponement): Promise<void> {
+  await ctx.db.sql(
+    "slack.card.postpone",
+    `UPDATE slack_cards SET lease_until = NULL, paced = false, last_error = $4, message_ts = coalesce(message_ts, $7),
+            due_at = countersign_now() + make_interval(secs => $3 / 1000.0),
+            failures = failures + CASE WHEN $5 THEN 1 ELSE 0 END,
+            attempt_at = CASE WHEN $6 THEN NULL ELSE attempt_at END
+      WHERE id = $1 AND lease_token = $2`,
+    [row.id, row.lease_token, p.ms, p.error.slice(0, 300), p.failed, p.closed === true, row.message_ts],
+  );
+}
+
+/** Cards that are due, for the sweeper. */
+export async function dueCards(ctx: Pick<SlackSendContext, "db">, limit: number): Promise<readonly string[]> {
+  const rows = await ctx.db.sql<{ id: string }>(
+    "slack.card.due",
+    `SELECT id FROM slack_cards WHERE due_at IS NOT NULL AND due_at <= countersign_now()
+        AND (lease_until IS NULL OR lease_until < countersign_now()) ORDER BY due_at, id LIMIT $1`,
+    [limit],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,89 @@
+/** A card's message, from its subject's rows as they are now. Null: the subject is gone. */
+import { assertNever } from "../../domain/assert-never.js";
+import { isApprovalId, isOperationId, isRunId, isTicketId } from "../../domain/ids.js";
+import type { CardSubject } from "../../domain/ports/notices.js";
+import { isRunEnd } from "../../domain/run.js";
+import type { FreezeKind } from "../../ops/index.js";
+import { getTicket } from "../../runs/index.js";
+import { type Message, note, theirs } from "../blocks/build.js";
+import { approvalCard, plainApprovalCard } from "../cards/approval-card.js";
+import { bindingCard } from "../cards/binding-card.js";
+import { incidentCard, quarantineCard, resolutionCard, thawCard } from "../cards/ops-cards.js";
+import { runCard } from "../cards/run-card.js";
+import { ticketCard } from "../cards/ticket-card.js";
+import { linkChannel } from "../text/safe.js";
+import type { SlackSendContext } from "../types.js";
+import { readApprovalView } from "../views/approval.js";
+import { readFreeze, readIncident, readQuarantine, readResolution } from "../views/ops.js";
+import { readRunView } from "../views/run.js";
+
+export type CardKind = CardSubject["kind"] | "ticket";
+
+export interface RenderedCard {
+  readonly message: Message;
+  /** Goes before the backlog: somebody waits for it or has to act on it. */
+  readonly urgent: boolean;
+}
+
+export async function renderSubject(
+  ctx: Pick<SlackSendContext, "db">,
+  kind: CardKind,
+  id: string,
+  plainForm: boolean,
+): Promise<RenderedCard | null> {
+  const { db } = ctx;
+  switch (kind) {
+    case "approval": {
+      const view = isApprovalId(id) ? await readApprovalView(db, id) : null;
+      return view === null ? null : urgent(plainForm ? plainApprovalCard(view) : approvalCard(view));
+    }
+    case "run": {
+      const view = isRunId(id) ? await readRunView(db, id) : null;
+      return view === null ? null : { message: runCard(view), urgent: isRunEnd(view.view.run.state) };
+    }
+    case "binding": {
+      const ticket = isTicketId(id) ? await getTicket(db, id) : null;
+      return ticket === null ? null : { message: bindingCard(ticket), urgent: false };
+    }
+    case "ticket": {
+      const ticket = isTicketId(id) ? await getTicket(db, id) : null;
+      return ticket === null ? null : { message: ticketCard(ticket), urgent: false };
+    }
+    case "quarantine": {
+      const view = isOperationId(id) ? await readQuarantine(db, id) : null;
+      return view === null ? null : urgent(quarantineCard(view));
+    }
+    case "resolution": {
+      const view = await readResolution(db, id);
+      return view === null ? null : urgent(resolutionCard(view));
+    }
+    case "thaw": {
+      const state = await readFreeze(db, id as FreezeKind);
+      return state === null ? null : urgent(thawCard(state));
+    }
+    case "incident": {
+      const view = await readIncident(db, id);
+      return view === null ? null : urgent(incidentCard(view));
+    }
+    default:
+      return assertNever(kind, "card kind");
+  }
+}
+
+const urgent = (message: Message): RenderedCard => ({ message, urgent: true });
+
+/** For the old message of a card that was posted again. */
+export const REPLACED: Message = {
+  text: "Posted again below.",
+  blocks: [note("_Posted again below._")],
+};
+
+/** Instead of an approval card where another company can read along. */
+export function hiddenApproval(approvalsChannel: string): Message {
+  const text =
+    "An approval is needed. Its card is not shown here, because this channel is shared with another company.";
+  return {
+    text,
+    blocks: [theirs(text), note(`It is in ${linkChannel(approvalsChannel)} and in the app's Home tab.`)],
+  };
+}

@@ -1,0 +1,264 @@
+/**
+ * People as Slack knows them now: profiles by users.info, groups by usergroups.users.list, roles by the policy in force.
+ *
+ * 1. What is served is at most `maxAgeMs` old, counted from before the question was asked, by the database's clock.
+ * 2. What cannot be read is said, never guessed: a person is unreadable, or a role of theirs is.
+ * 3. A person is one, whatever ids they have: the enterprise's id where there is one.
+ */
+import type { Db } from "../../db/connect.js";
+import { rolesOf } from "../../domain/policy/people.js";
+import type { Policy } from "../../domain/policy/policy.js";
+import type { Clock } from "../../domain/ports/clock.js";
+import type { Directory, Person, PersonReading } from "../../domain/ports/directory.js";
+import type { Logger } from "../../domain/ports/logger.js";
+import type { SlackIdentity } from "../types.js";
+import { callFailure, type SlackWeb } from "../web.js";
+import { type Profile, profileOf, standingOf } from "./profile.js";
+
+export interface DirectoryContext {
+  readonly db: Db;
+  readonly web: SlackWeb;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The policy in force: which lists and groups make a role. */
+  readonly policy: () => Promise<Policy>;
+}
+
+type Reading<T> =
+  | { readonly ok: true; readonly value: T; readonly at: Date }
+  | { readonly ok: false; readonly reason: string };
+
+export function createDirectory(ctx: DirectoryContext): Directory {
+  const profiles = new Source(ctx, PEOPLE, (id) => askProfile(ctx, id));
+  const groups = new Source(ctx, GROUPS, (id) => askGroup(ctx, id));
+  return {
+    person: (userId, { maxAgeMs }) => readPerson(ctx, profiles, groups, userId, maxAgeMs),
+    members: (role, { maxAgeMs }) => readMembers(ctx, groups, role, maxAgeMs),
+  };
+}
+
+async function readPerson(
+  ctx: DirectoryContext,
+  profiles: Source<Profile>,
+  groups: Source<readonly string[]>,
+  userId: string,
+  maxAgeMs: number,
+): Promise<PersonReading> {
+  const policy = await ctx.policy();
+  const [profile, identity, members] = await Promise.all([
+    profiles.read(userId, maxAgeMs),
+    readIdentity(ctx),
+    readGroups(groups, groupsOf(policy), maxAgeMs),
+  ]);
+  if (!profile.ok) return { ok: false, reason: profile.reason };
+  if (!identity.ok) return { ok: false, reason: identity.reason };
+  const person = profile.value;
+  const ids = [
+    ...new Set([person.id, ...(person.enterpriseUserId === null ? [] : [person.enterpriseUserId])]),
+  ];
+  const membership = rolesOf(policy, ids, (group) => {
+    const reading = members.get(group);
+    return reading?.ok === true ? reading.value : "unreadable";
+  });
+  return {
+    ok: true,
+    person: {
+      userId: person.id,
+      ids,
+      personKey: personKeyOf(person),
+      teamId: person.teamId,
+      displayName: person.displayName,
+      standing: standingOf(person, identity.value),
+      roles: membership.roles,
+      rolesUnreadable: membership.rolesUnreadable,
+      roleEvidence: withAges(membership.roleEvidence, members),
+      fetchedAt: oldest(profile.at, members),
+    },
+  };
+}
+
+function personKeyOf(person: Profile): string {
+  return person.enterpriseUserId === null
+    ? `${person.teamId}:${person.id}`
+    : `${person.enterpriseId ?? "enterprise"}:${person.enterpriseUserId}`;
+}
+
+/** How old each group's reading is, for the record. */
+function withAges(
+  evidence: Readonly<Record<string, string>>,
+  members: ReadonlyMap<string, Reading<readonly string[]>>,
+): Person["roleEvidence"] {
+  return Object.fromEntries(
+    Object.entries(evidence).map(([role, from]) => {
+      const group = members.get(from.replace(/^user group /u, ""));
+      return group?.ok === true
+        ? [role, `${from} (${group.value.length} members, read ${group.at.toISOString()})`]
+        : [role, from];
+    }),
+  );
+}
+
+function oldest(first: Date, members: ReadonlyMap<string, Reading<readonly string[]>>): Date {
+  const times = [...members.values()].flatMap((reading) => (reading.ok ? [reading.at.getTime()] : []));
+  return new Date(Math.min(first.getTime(), ...times));
+}
+
+async function readMembers(
+  ctx: DirectoryContext,
+  groups: Source<readonly string[]>,
+  role: string,
+  maxAgeMs: number,
+): ReturnType<Directory["members"]> {
+  const members = (await ctx.policy()).roles[role];
+  if (members === undefined) return { ok: true, userIds: [] };
+  const readings = await readGroups(groups, members.usergroups, maxAgeMs);
+  const userIds = new Set(members.users);
+  for (const reading of readings.values()) {
+    if (!reading.ok) return { ok: false, reason: reading.reason };
+    for (const user of reading.value) userIds.add(user);
+  }
+  return { ok: true, userIds: [...userIds] };
+}
+
+const groupsOf = (policy: Policy): readonly string[] => [
+  ...new Set(Object.values(policy.roles).flatMap((role) => role.usergroups)),
+];
+
+async function readGroups(
+  groups: Source<readonly string[]>,
+  ids: readonly string[],
+  maxAgeMs: number,
+): Promise<ReadonlyMap<string, Reading<readonly string[]>>> {
+  const readings = await Promise.all(ids.map(async (id) => [id, await groups.read(id, maxAgeMs)] as const));
+  return new Map(readings);
+}
+
+async function readIdentity(
+  ctx: DirectoryContext,
+): Promise<{ ok: true; value: SlackIdentity } | { ok: false; reason: string }> {
+  try {
+    return { ok: true, value: await ctx.web.identity() };
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) };
+  }
+}
+
+async function askProfile(ctx: DirectoryContext, id: string): Promise<Profile> {
+  const { user } = await ctx.web.reads.users.info({ user: id });
+  return profileOf(user, id);
+}
+
+async function askGroup(ctx: DirectoryContext, id: string): Promise<readonly string[]> {
+  try {
+    const identity = await ctx.web.identity();
+    const { users } = await ctx.web.reads.usergroups.users.list({
+      usergroup: id,
+      ...(identity.isEnterpriseInstall ? { team_id: identity.teamId } : {}),
+    });
+    return users ?? [];
+  } catch (error) {
+    const failure = callFailure(error);
+    // A group that is not there has no members: an answer, not a failure to read.
+    if (failure.kind === "refused" && failure.code === "no_such_subteam") return [];
+    throw error;
+  }
+}
+
+interface Table<T> {
+  readonly name: string;
+  readonly select: string;
+  readonly upsert: string;
+  readonly toRow: (value: T) => unknown;
+  readonly fromRow: (stored: unknown) => T;
+}
+
+const FRESH =
+  "fetched_at >= countersign_now() - make_interval(secs => $2 / 1000.0) AND fetched_at <= countersign_now()";
+
+const PEOPLE: Table<Profile> = {
+  name: "people",
+  select: `SELECT profile AS value, fetched_at FROM slack_people WHERE id = $1 AND ${FRESH}`,
+  upsert: `INSERT INTO slack_people AS t (id, profile, fetched_at) VALUES ($1, $2::jsonb, $3)
+    ON CONFLICT (id) DO UPDATE SET profile = excluded.profile, fetched_at = excluded.fetched_at
+    WHERE t.fetched_at < excluded.fetched_at OR t.fetched_at > countersign_now()`,
+  toRow: (value) => JSON.stringify(value),
+  fromRow: (stored) => stored as Profile,
+};
+
+const GROUPS: Table<readonly string[]> = {
+  name: "groups",
+  select: `SELECT members AS value, fetched_at FROM slack_groups WHERE id = $1 AND ${FRESH}`,
+  upsert: `INSERT INTO slack_groups AS t (id, members, fetched_at) VALUES ($1, $2, $3)
+    ON CONFLICT (id) DO UPDATE SET members = excluded.members, fetched_at = excluded.fetched_at
+    WHERE t.fetched_at < excluded.fetched_at OR t.fetched_at > countersign_now()`,
+  toRow: (value) => [...value],
+  fromRow: (stored) => stored as string[],
+};
+
+/** One kind of question to Slack, with its answers kept in the database for all processes. */
+class Source<T> {
+  readonly #ctx: DirectoryContext;
+  readonly #table: Table<T>;
+  readonly #ask: (id: string) => Promise<T>;
+  /** Questions under way: whoever asks meanwhile waits for the same answer, if it began late enough for them. */
+  readonly #asking = new Map<string, Promise<Reading<T>>>();
+  /** Slack said Retry-After: not asked again before. */
+  #quietUntilMs = 0;
+
+  constructor(ctx: DirectoryContext, table: Table<T>, ask: (id: string) => Promise<T>) {
+    this.#ctx = ctx;
+    this.#table = table;
+    this.#ask = ask;
+  }
+
+  async read(id: string, maxAgeMs: number): Promise<Reading<T>> {
+    const { db } = this.#ctx;
+    const [row] = await db.sql<{ value: unknown; fetched_at: Date }>(
+      `slack.directory.${this.#table.name}`,
+      this.#table.select,
+      [id, maxAgeMs],
+    );
+    if (row !== undefined) return { ok: true, value: this.#table.fromRow(row.value), at: row.fetched_at };
+    const asking = this.#asking.get(id) ?? this.#fetch(id);
+    this.#asking.set(id, asking);
+    try {
+      return await asking;
+    } finally {
+      if (this.#asking.get(id) === asking) this.#asking.delete(id);
+    }
+  }
+
+  async #fetch(id: string): Promise<Reading<T>> {
+    const { db, clock, log } = this.#ctx;
+    if (clock.now().getTime() < this.#quietUntilMs) return { ok: false, reason: "Slack asked us to wait" };
+    try {
+      const [now] = await db.sql<{ at: Date }>("slack.directory.now", "SELECT countersign_now() AS at");
+      if (now === undefined) throw new Error("the database did not tell the time");
+      const value = await this.#ask(id);
+      await db.sql(`slack.directory.${this.#table.name}.put`, this.#table.upsert, [
+        id,
+        this.#table.toRow(value),
+        now.at,
+      ]);
+      return { ok: true, value, at: now.at };
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure.kind === "rate_limited") this.#quietUntilMs = clock.now().getTime() + failure.retryAfterMs;
+      const reason = reasonOf(error);
+      log.warn({ what: this.#table.name, id, reason }, "Slack could not be asked about people");
+      return { ok: false, reason };
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const failure = callFailure(error);
+  switch (failure.kind) {
+    case "rate_limited":
+      return "Slack asked us to wait";
+    case "refused":
+      return `Slack answered ${failure.code}`;
+    case "unknown":
+      return `Slack did not answer (${failure.detail})`;
+  }
+}

@@ -1,0 +1,20 @@
+/** An approval as its card shows it. */
+import { getApproval, standingOf, successorOf } from "../../approvals/index.js";
+import type { SqlRunner } from "../../db/connect.js";
+import type { Approval } from "../../domain/approval.js";
+import type { ApprovalId } from "../../domain/ids.js";
+import type { ApprovalView } from "../cards/approval-card.js";
+import { readOperation } from "./operation.js";
+
+export async function readApprovalView(db: SqlRunner, id: ApprovalId): Promise<ApprovalView | null> {
+  const approval = await getApproval(db, id);
+  return approval === null ? null : approvalViewOf(db, approval);
+}
+
+export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise<ApprovalView> {
+  const operation = await readOperation(db, approval.operationId);
+  if (operation === null) throw new Error(`operation ${approval.operationId} is gone`);
+  const { waitsFor, notBefore } = await standingOf(db, approval);
+  const successor = approval.state === "VOIDED" && (await successorOf(db, approval.id)) !== null;
+  return { approval, operation: { ...operation, notBefore }, waitsFor, successor };
+}

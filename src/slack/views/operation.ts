@@ -1,0 +1,90 @@
+/** Operations as cards show them, from rows. Reads only. */
+import type { SqlRunner } from "../../db/connect.js";
+import type { OperationId, TicketId } from "../../domain/ids.js";
+import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import type { OperationFacts } from "../cards/sentences.js";
+
+interface Row {
+  id: OperationId;
+  kind: OperationKind;
+  status: OperationStatus;
+  amount_minor: bigint;
+  currency: string;
+  occurrence: number;
+  customer_ref: string;
+  customer_name: string;
+  order_ref: string | null;
+  subscription_ref: string | null;
+  at_period_end: boolean | null;
+  refund_scope: RefundScope | null;
+  items: { ref: string; name: string | null }[];
+  reason: string;
+  provider_ref: string | null;
+  provider_status: string | null;
+  result: { code?: unknown; detail?: unknown } | null;
+  quarantine_reason: string | null;
+  not_before: Date | null;
+  approved_by: string[];
+  filers: string[];
+  ticket_id: TicketId | null;
+  unknown_since: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+// $1 operation ids. One row for each that exists.
+const SELECT = `
+SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
+       o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.provider_ref, o.provider_status, o.result,
+       o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.created_at, o.updated_at,
+       coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
+         FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
+         LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
+  FROM operations o JOIN customers c ON c.id = o.customer_id
+ WHERE o.id = ANY ($1)`;
+
+export async function readOperations(
+  db: SqlRunner,
+  ids: readonly OperationId[],
+): Promise<ReadonlyMap<OperationId, OperationFacts>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.sql<Row>("slack.operations", SELECT, [[...new Set(ids)]]);
+  return new Map(rows.map((row) => [row.id, factsOf(row)]));
+}
+
+export async function readOperation(db: SqlRunner, id: OperationId): Promise<OperationFacts | null> {
+  return (await readOperations(db, [id])).get(id) ?? null;
+}
+
+function factsOf(row: Row): OperationFacts {
+  return {
+    id: row.id,
+    kind: row.kind,
+    status: row.status,
+    amountMinor: row.amount_minor,
+    currency: row.currency,
+    occurrence: row.occurrence,
+    customerRef: row.customer_ref,
+    customerName: row.customer_name,
+    orderRef: row.order_ref,
+    subscriptionRef: row.subscription_ref,
+    atPeriodEnd: row.at_period_end,
+    refundScope: row.refund_scope,
+    items: row.items,
+    reason: row.reason,
+    providerRef: row.provider_ref,
+    providerStatus: row.provider_status,
+    result:
+      row.result === null
+        ? null
+        : { code: String(row.result.code ?? ""), detail: String(row.result.detail ?? "") },
+    quarantineReason: row.quarantine_reason,
+    notBefore: row.not_before,
+    approvedBy: row.approved_by,
+    filers: row.filers,
+    ticketId: row.ticket_id,
+    unknownSince: row.unknown_since,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

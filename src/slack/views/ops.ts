@@ -1,0 +1,158 @@
+/** Quarantine, resolutions, thaws and incidents, from their rows. */
+import type { SqlRunner } from "../../db/connect.js";
+import type { OperationId } from "../../domain/ids.js";
+import type { JsonObject } from "../../domain/json.js";
+import type { FreezeKind, FreezeState, ProbeView, ResolutionView, ResolveVerb } from "../../ops/index.js";
+import type {
+  AttemptFacts,
+  IncidentKind,
+  IncidentView,
+  QuarantineView,
+  ResolutionCardView,
+} from "../cards/ops-cards.js";
+import { readOperation } from "./operation.js";
+
+export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
+  const operation = await readOperation(db, id);
+  if (operation === null) return null;
+  const attempts = await db.sql<{ number: number; started_at: Date; verdict: string; code: string | null }>(
+    "slack.attempts",
+    "SELECT number, started_at, verdict, code FROM attempts WHERE operation_id = $1 ORDER BY number",
+    [id],
+  );
+  const [resolution] = await db.sql<ResolutionRow>(
+    "slack.last_resolution",
+    `SELECT ${RESOLUTION} FROM resolutions WHERE operation_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1`,
+    [id],
+  );
+  return {
+    operation,
+    attempts: attempts.map(
+      ({ number, started_at, verdict, code }): AttemptFacts => ({
+        number,
+        startedAt: started_at,
+        verdict,
+        code,
+      }),
+    ),
+    resolution: resolution === undefined ? null : resolutionOf(resolution),
+  };
+}
+
+interface ResolutionRow {
+  id: string;
+  operation_id: OperationId;
+  verb: ResolveVerb;
+  state: ResolutionView["state"];
+  by: string;
+  reason: string;
+  evidence_ref: string;
+  probe: JsonObject;
+  second_by: string | null;
+  second_verdict: string | null;
+  second_note: string | null;
+  created_at: Date;
+}
+
+const RESOLUTION =
+  "id, operation_id, verb, state, by, reason, evidence_ref, probe, second_by, second_verdict, second_note, created_at";
+
+function resolutionOf(row: ResolutionRow): ResolutionView {
+  return {
+    id: row.id,
+    operationId: row.operation_id,
+    verb: row.verb,
+    state: row.state,
+    by: row.by,
+    reason: row.reason,
+    evidenceRef: row.evidence_ref,
+    probe: probeOf(row.probe),
+    secondBy: row.second_by,
+    secondVerdict:
+      row.second_verdict === "agree" || row.second_verdict === "disagree" ? row.second_verdict : null,
+    secondNote: row.second_note,
+    createdAt: row.created_at,
+  };
+}
+
+/** What the provider said just before, in the words that were stored with it. */
+function probeOf(probe: JsonObject): ProbeView | null {
+  const says = probe["says"];
+  if (typeof says !== "string") return null;
+  const sentence = probe["sentence"];
+  const ref = probe["providerRef"];
+  return {
+    says,
+    providerRef: typeof ref === "string" ? ref : null,
+    sentence: typeof sentence === "string" ? sentence : says.replaceAll("_", " "),
+  };
+}
+
+export async function readResolution(db: SqlRunner, id: string): Promise<ResolutionCardView | null> {
+  const [row] = await db.sql<ResolutionRow>(
+    "slack.resolution",
+    `SELECT ${RESOLUTION} FROM resolutions WHERE id = $1`,
+    [id],
+  );
+  if (row === undefined) return null;
+  const operation = await readOperation(db, row.operation_id);
+  return operation === null ? null : { resolution: resolutionOf(row), operation };
+}
+
+export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<FreezeState | null> {
+  const [row] = await db.sql<{
+    frozen: boolean;
+    by: string | null;
+    reason: string | null;
+    at: Date | null;
+    thaw_asked_by: string | null;
+  }>("slack.freeze", "SELECT frozen, by, reason, at, thaw_asked_by FROM freeze_switches WHERE kind = $1", [
+    kind,
+  ]);
+  if (row === undefined) return null;
+  const { frozen, by, reason, at, thaw_asked_by } = row;
+  return { kind, frozen, by, reason, at, thawAskedBy: thaw_asked_by };
+}
+
+export async function readIncident(db: SqlRunner, id: string): Promise<IncidentView | null> {
+  const [row] = await db.sql<{
+    kind: IncidentKind;
+    status: "open" | "closed";
+    operation_id: OperationId | null;
+    payment: string | null;
+    order_ref: string | null;
+    detail: JsonObject;
+    closed_by: string | null;
+    created_at: Date;
+  }>(
+    "slack.incident",
+    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, r.ref AS order_ref, i.detail, i.closed_by, i.created_at
+       FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
+    [id],
+  );
+  if (row === undefined) return null;
+  const detail = Object.entries(row.detail).map(([key, value]): [string, string] => [
+    words(key),
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+  return {
+    kind: row.kind,
+    status: row.status,
+    operation: row.operation_id === null ? null : await readOperation(db, row.operation_id),
+    detail: [
+      ...(row.order_ref === null ? [] : [["Order", row.order_ref] as const]),
+      ...(row.payment === null ? [] : [["Payment", row.payment] as const]),
+      ...detail,
+    ],
+    closedBy: row.closed_by,
+    createdAt: row.created_at,
+  };
+}
+
+/** "amountMinor" and "amount_minor" as a label. */
+function words(key: string): string {
+  const spaced = key
+    .replace(/_/gu, " ")
+    .replace(/([a-z])([A-Z])/gu, (_all, a: string, b: string) => `${a} ${b.toLowerCase()}`);
+  return `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}`;
+}
