@@ -27,7 +27,6 @@ export const ACTIONS = {
   thawAgree: "thaw.agree",
   thawDisagree: "thaw.disagree",
   homeRefresh: "home.refresh",
-  homeMore: "home.more",
   opsPage: "ops.page",
 } as const;
 
@@ -37,11 +36,10 @@ export const VIEWS = {
   approveAmount: "approval.amount_form",
   bindingChange: "binding.change_form",
   resolve: "operation.resolve_form",
-  disagree: "resolution.disagree_form",
   details: "details",
 } as const;
 
-export const SHORTCUTS = { resolve: "resolve_with_countersign", ticket: "file_ticket" } as const;
+export const SHORTCUTS = { resolve: "resolve_with_countersign" } as const;
 
 export const COMMANDS = { ticket: "/ticket", ops: "/ops" } as const;
 

@@ -1,4 +1,12 @@
 /** The Slack room: what the composition root and the workers use. */
+
+export { processInbox } from "./inbox/process.js";
+export { dueArrivals } from "./inbox/store.js";
+export { createNotices, type NoticesContext } from "./notices.js";
+export { dueCards, renderCard } from "./outbox/card.js";
+export { dueOutbox, sendOutbox } from "./outbox/send.js";
+export { createDirectory, type DirectoryContext } from "./people/directory.js";
+export { type StartOptions, startSlack } from "./start.js";
 export type {
   HttpRoutes,
   SlackConfig,

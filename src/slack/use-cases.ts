@@ -3,7 +3,7 @@
  * be called again with the same arguments and answers with a value that holds all that a sentence to the person needs. None of
  * them talks to Slack; whoever may do what is their decision.
  */
-import type { DecideClick, DecideOutcome, ListedApproval, UndoClick } from "../approvals/index.js";
+import type { DecideClick, DecideOutcome, PendingFor, UndoClick } from "../approvals/index.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { OpsUseCases } from "../ops/index.js";
 import type {
@@ -42,6 +42,6 @@ export interface SlackUseCases {
   /** Takes an approved, not yet sent operation back. */
   undo(click: UndoClick): Promise<DecideOutcome>;
   /** Undecided approvals that this person may decide, most urgent first. */
-  pendingFor(userId: string): Promise<readonly ListedApproval[]>;
+  pendingFor(userId: string, limit: number): Promise<PendingFor>;
   readonly ops: OpsUseCases;
 }

@@ -60,6 +60,17 @@ export function approvalCard(view: ApprovalView): Message {
   return withinLimits({ text: approvalText(view), blocks }, 3);
 }
 
+/** In App Home the same binding stands in the same rows, with the same buttons; why it is held is said in the row before the last. */
+export function approvalHomeRows(view: ApprovalView): Row[] {
+  const why = view.approval.binding.policy.reasons[0];
+  return [
+    ...boundRows(view),
+    ...(why === undefined ? [] : [{ label: "Why it is held", value: { theirs: why } }]),
+  ];
+}
+
+export const approvalHomeButtons = (view: ApprovalView): ButtonSpec[] => buttonsOf(view);
+
 /** When Slack refuses the card: the same facts in the plainest form that has the same buttons. */
 export function plainApprovalCard(view: ApprovalView): Message {
   const facts = boundRows(view)

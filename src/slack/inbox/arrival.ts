@@ -56,7 +56,7 @@ const ActionBody = z.looseObject({
   user: z.looseObject({ id }),
   trigger_id: z.string().optional(),
   container: z.looseObject({}).optional(),
-  message: z.looseObject({ ts: z.string().optional() }).optional(),
+  message: z.looseObject({ ts: z.string().optional(), thread_ts: z.string().optional() }).optional(),
   view: z.looseObject({ id: z.string(), hash: z.string().optional() }).optional(),
   channel: z.looseObject({ id: z.string() }).nullish(),
   actions: z
@@ -153,7 +153,12 @@ function actionArrival(raw: JsonObject): Arrival {
   // The message and the view are ours and are never trusted: only where the click happened is kept.
   const stored = without(raw, ["token", "message", "state"]);
   if (view !== undefined) stored["view"] = viewPlace(view);
-  if (message?.ts !== undefined) stored["message"] = { ts: message.ts };
+  if (message?.ts !== undefined) {
+    stored["message"] = {
+      ts: message.ts,
+      ...(message.thread_ts === undefined ? {} : { thread_ts: message.thread_ts }),
+    };
+  }
   return { kind: "action", key: bounded(key), stored };
 }
 

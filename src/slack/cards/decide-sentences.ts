@@ -1,0 +1,146 @@
+/** The sentence that answers a click on an approval: the reason, and how things stand now. Mrkdwn, everything foreign escaped. */
+import type { ApprovalStanding, DecideOutcome, DecisionWhoWhen } from "../../approvals/index.js";
+import type { Approval } from "../../domain/approval.js";
+import { missingVotes } from "../../domain/approval-click.js";
+import { assertNever } from "../../domain/assert-never.js";
+import { formatMoney } from "../../domain/money.js";
+import type { OperationStatus } from "../../domain/operation.js";
+import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { localTime } from "../text/time.js";
+import { whatOf } from "./sentences.js";
+
+const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
+const said = (text: string | null | undefined, max = 500): string =>
+  escapeWithin(oneLine(text ?? ""), max).text;
+const people = (count: number): string => (count === 1 ? "One more person is" : `${count} more people are`);
+
+export function decideSentence(outcome: DecideOutcome): string {
+  switch (outcome.outcome) {
+    case "recorded":
+      return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.`;
+    case "approved":
+      return outcome.waitsFor === 0
+        ? `Approved: ${what(outcome.approval)}. It is checked once more and then sent.`
+        : `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.`;
+    case "denied":
+      return outcome.late
+        ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped before it was sent.`
+        : `Denied: ${what(outcome.approval)}. Nothing is sent.`;
+    case "not_found":
+      return "This card is no longer active; nothing was changed.";
+    case "ended":
+      return endedSentence(
+        outcome.approval,
+        outcome.decision,
+        outcome.standing,
+        outcome.successorId !== null,
+      );
+    case "already_sent":
+      return `Too late to deny: ${what(outcome.approval)} was ${approvedBy(outcome.decision)} and ${standing(outcome.standing.operationStatus)}. Nothing was changed.`;
+    case "already_voted":
+      return `You approved this already, ${localTime(outcome.at)}. ${people(outcome.missing)} needed: ${what(outcome.approval)}.`;
+    case "stale_card":
+      return `This is an older card of ${what(outcome.approval)}; please use the newest one. Nothing was changed. ${stateOf(outcome.approval)}`;
+    case "refused":
+      return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
+    case "repeat_amount":
+      return `This needs the amount typed again, exactly: ${amountOf(outcome.approval)}. ${stateOf(outcome.approval)}`;
+    case "bad_suggestion":
+      return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
+    case "try_again":
+      return said(outcome.sentence);
+    default:
+      return assertNever(outcome, "outcome of a click");
+  }
+}
+
+export const amountOf = ({ binding }: Approval): string => formatMoney(binding);
+
+/** The end that a click came after, with who, when and why. */
+export function endedSentence(
+  approval: Approval,
+  decision: DecisionWhoWhen,
+  now: ApprovalStanding,
+  successor: boolean,
+): string {
+  const note =
+    decision.note === null || decision.note.trim() === "" ? "" : ` Note: ${said(decision.note, 300)}`;
+  const subject = what(approval);
+  switch (decision.state) {
+    case "PENDING":
+      return stateOf(approval);
+    case "APPROVED":
+    case "RELEASED": {
+      const waits = now.waitsFor > 0 ? ` It waits for ${others(now.waitsFor)} of the same step.` : "";
+      const cooling = now.notBefore === null ? "" : ` It is not sent before ${localTime(now.notBefore)}.`;
+      return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now.operationStatus)}.${waits}${cooling}${note}`;
+    }
+    case "DENIED":
+      return `Already denied${byAndWhen(decision)}: ${subject}. Nothing was sent.${note}`;
+    case "EXPIRED":
+      return `Too late: this expired ${localTime(approval.expiresAt)} because nobody had decided. Nothing was sent: ${subject}.`;
+    case "VOIDED":
+      return `No longer valid: ${subject}. ${said(decision.detail ?? "It does not fit the present state any more.")}${
+        successor ? " A newer card asks again." : " Nothing was sent."
+      }`;
+    default:
+      return assertNever(decision.state, "approval state");
+  }
+}
+
+/** How an approval stands that a click did not change. */
+function stateOf(approval: Approval): string {
+  switch (approval.state) {
+    case "PENDING": {
+      const missing = missingVotes(approval);
+      return `It still waits for ${missing === 1 ? "one person" : `${missing} people`} in the role ${said(approval.role, 60)}, until ${localTime(approval.expiresAt)}.`;
+    }
+    case "APPROVED":
+    case "RELEASED":
+      return "It is approved.";
+    case "DENIED":
+      return "It is denied.";
+    case "EXPIRED":
+      return "It has expired.";
+    case "VOIDED":
+      return "It is no longer valid.";
+    default:
+      return assertNever(approval.state, "approval state");
+  }
+}
+
+const others = (count: number): string => (count === 1 ? "one other decision" : `${count} other decisions`);
+
+function byAndWhen(decision: DecisionWhoWhen): string {
+  const by = decision.by.length === 0 ? "" : ` by ${listOf(decision.by.map(mentionUser))}`;
+  return `${by} on ${localTime(decision.at)}`;
+}
+
+const approvedBy = (decision: DecisionWhoWhen): string => `approved${byAndWhen(decision)}`;
+
+function standing(status: OperationStatus): string {
+  switch (status) {
+    case "AWAITING_APPROVAL":
+    case "PREPARED":
+      return "has not been sent yet";
+    case "DISPATCHED":
+      return "has been sent";
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return "has been sent; its outcome is being checked";
+    case "QUARANTINED":
+      return "has been sent; its outcome is with on-call";
+    case "CONFIRMED":
+      return "has been carried out";
+    case "REJECTED":
+      return "was refused by the provider";
+    case "DENIED":
+    case "EXPIRED":
+    case "VOIDED":
+      return "was stopped before it was sent";
+    case "REVERSED":
+      return "was carried out and later taken back by the provider";
+    default:
+      return assertNever(status, "operation status");
+  }
+}

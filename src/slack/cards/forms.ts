@@ -1,0 +1,288 @@
+/** Modal forms. `private_metadata` holds ids only; what is submitted is judged again from rows. */
+import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
+import type { Approval } from "../../domain/approval.js";
+import { currencyExponent } from "../../domain/money.js";
+import type { ResolveVerb, VerbView } from "../../ops/index.js";
+import type { Ticket } from "../../runs/index.js";
+import { INPUTS, VIEWS } from "../actions.js";
+import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
+import { LIMITS } from "../limits.js";
+import { oneLine } from "../text/safe.js";
+import { distinct, viaText } from "./binding-card.js";
+import { amountOf } from "./decide-sentences.js";
+import { verbName } from "./ops-cards.js";
+import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+
+export type Modal = ModalView & { readonly private_metadata: string };
+
+/** Where a form was opened, so that its answer can be given there. Ids only. */
+export interface FormPlace {
+  readonly channelId: string | null;
+  readonly messageTs: string | null;
+  readonly threadTs: string | null;
+  readonly home: boolean;
+}
+
+export interface FormMeta {
+  /** What the form is about: an approval's value, a ticket, an operation and a verb. */
+  readonly about: string;
+  readonly verb?: ResolveVerb;
+  readonly place: FormPlace;
+}
+
+interface InputSpec {
+  readonly input: { readonly block: string; readonly action: string };
+  readonly label: string;
+  readonly hint?: string;
+  readonly placeholder?: string;
+  readonly multiline?: boolean;
+  readonly optional?: boolean;
+  readonly initial?: string;
+  readonly max?: number;
+}
+
+function textInput(spec: InputSpec): KnownBlock {
+  const element: PlainTextInput = {
+    type: "plain_text_input",
+    action_id: spec.input.action,
+    multiline: spec.multiline ?? false,
+    max_length: spec.max ?? LIMITS.inputMax,
+    ...(spec.placeholder === undefined ? {} : { placeholder: plain(spec.placeholder, LIMITS.placeholder) }),
+    ...(spec.initial === undefined || spec.initial === ""
+      ? {}
+      : { initial_value: spec.initial.slice(0, LIMITS.inputMax) }),
+  };
+  return {
+    type: "input",
+    block_id: spec.input.block,
+    optional: spec.optional ?? false,
+    label: plain(spec.label, 200),
+    element,
+    ...(spec.hint === undefined ? {} : { hint: plain(spec.hint, 500) }),
+  };
+}
+
+interface FormSpec {
+  readonly callback: string;
+  readonly title: string;
+  readonly submit: string;
+  readonly meta: FormMeta | null;
+  readonly blocks: readonly KnownBlock[];
+}
+
+function form({ callback, title, submit, meta, blocks }: FormSpec): Modal {
+  return {
+    type: "modal",
+    callback_id: callback,
+    title: plain(title, LIMITS.viewTitle),
+    submit: plain(submit, LIMITS.viewSubmit),
+    close: plain("Cancel", LIMITS.viewSubmit),
+    private_metadata: meta === null ? "" : JSON.stringify(meta),
+    blocks: [...blocks],
+  };
+}
+
+export function ticketForm(text: string, place: FormPlace): Modal {
+  return form({
+    callback: VIEWS.ticket,
+    title: "File a ticket",
+    submit: "File",
+    meta: { about: "ticket", place },
+    blocks: [
+      textInput({
+        input: INPUTS.text,
+        label: "What should be done?",
+        placeholder: "ORD-1001 came broken, $20 back please",
+        multiline: true,
+        initial: text,
+      }),
+      textInput({
+        input: INPUTS.reference,
+        label: "Order, subscription or customer's e-mail",
+        hint: "Named here, the customer counts as confirmed by you.",
+        optional: true,
+        max: 200,
+      }),
+    ],
+  });
+}
+
+export function denyForm(approval: Approval, meta: FormMeta): Modal {
+  const { binding } = approval;
+  const money = binding.kind === "refund";
+  return form({
+    callback: VIEWS.deny,
+    title: "Deny",
+    submit: "Deny",
+    meta,
+    blocks: [
+      theirs(`${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`, 600),
+      textInput({
+        input: INPUTS.note,
+        label: "Note",
+        hint: "Whoever asked and the agent read it.",
+        multiline: true,
+        max: 1000,
+      }),
+      ...(money
+        ? [
+            textInput({
+              input: INPUTS.smaller,
+              label: `Smaller amount in ${binding.currency} instead`,
+              hint: `What is then proposed needs an approval of its own.${currencyExponent(binding.currency) === 0 ? " Whole numbers only." : ""}`,
+              optional: true,
+              max: 30,
+            }),
+          ]
+        : []),
+    ],
+  });
+}
+
+export function amountForm(approval: Approval, meta: FormMeta): Modal {
+  const { binding } = approval;
+  return form({
+    callback: VIEWS.approveAmount,
+    title: "Approve",
+    submit: "Approve",
+    meta,
+    blocks: [
+      theirs(`${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`, 600),
+      textInput({
+        input: INPUTS.amount,
+        label: `Type the amount again: ${amountOf(approval)}`,
+        hint: "An amount this large is approved only by repeating it.",
+        max: 40,
+      }),
+    ],
+  });
+}
+
+/** Select whose options are the candidates; its values are customer ids. */
+export const CANDIDATE = { block: "candidate", action: "candidate" } as const;
+
+export function bindingForm(ticket: Ticket, meta: FormMeta): Modal {
+  const candidates = distinct(ticket.candidates).slice(0, 10);
+  return form({
+    callback: VIEWS.bindingChange,
+    title: "Which customer?",
+    submit: "Choose",
+    meta,
+    blocks: [
+      ...(candidates.length === 0
+        ? []
+        : [
+            {
+              type: "input" as const,
+              block_id: CANDIDATE.block,
+              optional: true,
+              label: plain("Found in the text", 200),
+              element: {
+                type: "radio_buttons" as const,
+                action_id: CANDIDATE.action,
+                options: candidates.map((one) => ({
+                  text: plain(oneLine(`${one.name} (${one.customerRef})${viaText(one)}`), LIMITS.optionText),
+                  value: one.customerId,
+                })),
+              },
+            },
+          ]),
+      textInput({
+        input: INPUTS.reference,
+        label:
+          candidates.length === 0
+            ? "Order, subscription or e-mail"
+            : "Or another order, subscription or e-mail",
+        optional: candidates.length > 0,
+        max: 200,
+      }),
+    ],
+  });
+}
+
+export function resolveForm(operation: OperationFacts, verb: VerbView, meta: FormMeta): Modal {
+  const table: Row[] = [
+    { label: "Operation", value: { theirs: whatOf(operation) } },
+    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+    { label: "Id", value: { theirs: operation.id } },
+  ];
+  return form({
+    callback: VIEWS.resolve,
+    title: verbName(verb.verb),
+    submit: verb.people === 2 ? "Ask a second person" : verbName(verb.verb),
+    meta: { ...meta, verb: verb.verb },
+    blocks: [
+      ...rows(table),
+      theirs(verb.sentence, 1000),
+      note(
+        "The provider is asked once more before anything is written; if it answers the question, its answer counts.",
+      ),
+      textInput({ input: INPUTS.reason, label: "Reason", multiline: true, max: 1000 }),
+      textInput({
+        input: INPUTS.evidence,
+        label: "Evidence",
+        hint: "A reference that an auditor can follow: the provider's refund id, a ticket, a link.",
+        max: 500,
+      }),
+    ],
+  });
+}
+
+/** Shown when a submitted form takes longer than Slack waits. */
+export function workingView(): Modal {
+  return closed("Working on it", [
+    theirs("This takes a moment. You can close this; the answer comes as a message."),
+  ]);
+}
+
+/** A window with nothing to submit. */
+export function closed(title: string, blocks: readonly KnownBlock[]): Modal {
+  return {
+    type: "modal",
+    callback_id: VIEWS.details,
+    title: plain(title, LIMITS.viewTitle),
+    close: plain("Close", LIMITS.viewSubmit),
+    private_metadata: "",
+    blocks: blocks.slice(0, LIMITS.blocksPerView),
+  };
+}
+
+/** Everything about an approval that its card cuts short. */
+export function approvalDetails(approval: Approval, operation: OperationFacts, ticket: Ticket | null): Modal {
+  const reasons = approval.binding.policy.reasons.map((reason) => `• ${oneLine(reason)}`).join("\n");
+  const parts: (readonly [string, string])[] = [
+    ["Why it is held", reasons],
+    ["Planner's words, unverified", operation.reason],
+    ["The ticket, as it was written", ticket?.text ?? ""],
+    ["Note", approval.denyNote ?? ""],
+    ...approval.votes.map((vote) => [`Note by ${vote.userId}`, vote.note ?? ""] as const),
+    [
+      "Items",
+      operation.items.map((item) => `${item.ref}${item.name === null ? "" : `: ${item.name}`}`).join("\n"),
+    ],
+  ];
+  return closed("Full text", [
+    theirs(
+      `${whatOf(approval.binding)} for ${approval.binding.customerName} (${approval.binding.customerRef})`,
+      1000,
+    ),
+    ...(approval.state === "PENDING" ? [] : [theirs(outcomeOf(operation), 1000)]),
+    ...parts
+      .filter(([, text]) => text.trim() !== "")
+      .flatMap(([label, text]) => [ours(`*${label.replace(/[<>&*]/gu, "")}*`), ...long(text)]),
+  ]);
+}
+
+/** Up to about 40,000 characters, which is as much as Slack lets anybody write. */
+function long(text: string): KnownBlock[] {
+  const blocks: KnownBlock[] = [];
+  for (let at = 0; at < text.length && blocks.length < 30; ) {
+    let end = Math.min(text.length, at + 2000);
+    const code = text.charCodeAt(end - 1);
+    if (end < text.length && code >= 0xd800 && code <= 0xdbff) end -= 1;
+    const part = text.slice(at, end);
+    if (part.trim() !== "") blocks.push(theirs(part));
+    at = end;
+  }
+  return blocks;
+}

@@ -1,0 +1,105 @@
+/** App Home: my tickets; approvals that I may decide, each with its own buttons and its own binding; for on-call, what needs a person. */
+import type { HomeView, KnownBlock } from "@slack/types";
+import type { Operation } from "../../domain/operation.js";
+import type { FreezeState } from "../../ops/index.js";
+import type { ListedRun } from "../../runs/index.js";
+import { ACTIONS } from "../actions.js";
+import { actions, divider, header, note, ours, rows, theirs } from "../blocks/build.js";
+import { LIMITS } from "../limits.js";
+import { escapeWithin, oneLine } from "../text/safe.js";
+import { localTime } from "../text/time.js";
+import { type ApprovalView, approvalHomeButtons, approvalHomeRows } from "./approval-card.js";
+import { frozenLine, operationLine } from "./ops-views.js";
+import { runTitle } from "./run-card.js";
+
+export interface HomeFacts {
+  /** Result of the last click, first thing to read; mrkdwn, escaped. */
+  readonly notice: string | null;
+  readonly approvals:
+    | { readonly ok: true; readonly views: readonly ApprovalView[]; readonly more: boolean }
+    | { readonly ok: false; readonly reason: string };
+  readonly tickets: readonly ListedRun[];
+  readonly oncall: {
+    readonly unknown: readonly Operation[];
+    readonly quarantined: readonly Operation[];
+    readonly frozen: readonly FreezeState[];
+  } | null;
+  readonly now: Date;
+}
+
+/** More would not fit a view of a hundred blocks. */
+export const HOME_APPROVALS = 10;
+export const HOME_TICKETS = 10;
+const HOME_OPERATIONS = 8;
+
+export function homeView(facts: HomeFacts): HomeView {
+  const blocks: KnownBlock[] = [
+    ...(facts.notice === null ? [] : [ours(facts.notice), divider()]),
+    header("Approvals for you"),
+    ...approvalBlocks(facts.approvals),
+    divider(),
+    header("Your tickets"),
+    ...ticketBlocks(facts.tickets),
+    ...(facts.oncall === null ? [] : [divider(), ...oncallBlocks(facts.oncall)]),
+    note(`As of ${localTime(facts.now)}.`),
+    actions("home", [{ action: ACTIONS.homeRefresh, text: "Refresh", value: "refresh" }]),
+  ];
+  return {
+    type: "home",
+    blocks:
+      blocks.length <= LIMITS.blocksPerView
+        ? blocks
+        : [...blocks.slice(0, LIMITS.blocksPerView - 2), ...blocks.slice(-2)],
+  };
+}
+
+function approvalBlocks(approvals: HomeFacts["approvals"]): KnownBlock[] {
+  if (!approvals.ok) {
+    return [
+      theirs(
+        `Slack could not be asked what you may decide (${approvals.reason}). Please refresh in a minute.`,
+      ),
+    ];
+  }
+  if (approvals.views.length === 0) return [ours("Nothing waits for you.")];
+  return [
+    ...approvals.views.flatMap((view) => [
+      ...rows(approvalHomeRows(view)),
+      actions(`decide.${view.approval.id}`, approvalHomeButtons(view)),
+    ]),
+    ...(approvals.more ? [note("There are more; they come up here as these are decided.")] : []),
+  ];
+}
+
+function ticketBlocks(tickets: readonly ListedRun[]): KnownBlock[] {
+  if (tickets.length === 0)
+    return [ours("You have filed none. Write in the tickets channel, or use `/ticket`.")];
+  return tickets.slice(0, HOME_TICKETS).map(({ run, excerpt }) => ({
+    type: "context" as const,
+    elements: [
+      {
+        type: "mrkdwn" as const,
+        verbatim: true,
+        text: `*${runTitle(run.state)}* · ${localTime(run.createdAt)}`,
+      },
+      { type: "plain_text" as const, emoji: false, text: escapeWithin(oneLine(excerpt) || "–", 150).text },
+    ],
+  }));
+}
+
+function oncallBlocks({ unknown, quarantined, frozen }: NonNullable<HomeFacts["oncall"]>): KnownBlock[] {
+  const list = (title: string, operations: readonly Operation[]): KnownBlock[] => [
+    ours(
+      `*${title}*\n${operations.length === 0 ? "None." : operations.slice(0, HOME_OPERATIONS).map(operationLine).join("\n")}${
+        operations.length > HOME_OPERATIONS ? `\nand ${operations.length - HOME_OPERATIONS} more` : ""
+      }`,
+    ),
+  ];
+  const stopped = frozen.filter((state) => state.frozen);
+  return [
+    header("On-call"),
+    ...list("With a person (quarantined)", quarantined),
+    ...list("Outcome unknown", unknown),
+    ours(`*Frozen*\n${stopped.length === 0 ? "Nothing." : stopped.map(frozenLine).join("\n")}`),
+  ];
+}

@@ -1,0 +1,293 @@
+/** What `/ops` answers: lists, one operation, timelines, health, help. Ephemeral; nothing here changes anything. */
+import type { KnownBlock } from "@slack/types";
+import { assertNever } from "../../domain/assert-never.js";
+import { formatMoney } from "../../domain/money.js";
+import type { Operation, OperationStatus } from "../../domain/operation.js";
+import type {
+  ApprovalsView,
+  EventsView,
+  FreezeState,
+  HealthView,
+  ListView,
+  OperationView,
+  RunsView,
+} from "../../ops/index.js";
+import { ACTIONS } from "../actions.js";
+import {
+  actions,
+  header,
+  type Message,
+  note,
+  ours,
+  type Row,
+  rows,
+  theirs,
+  withinLimits,
+} from "../blocks/build.js";
+import { escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { localTime, utcTime } from "../text/time.js";
+import { freezeName, verbName } from "./ops-cards.js";
+import { runTitle } from "./run-card.js";
+import { kindName } from "./sentences.js";
+
+const LINES_SHOWN = 20;
+const EVENTS_SHOWN = 40;
+
+const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max).text;
+
+/** "op_0192… CONFIRMED refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
+export function operationLine(operation: Operation): string {
+  const amount = operation.kind === "refund" ? ` ${esc(formatMoney(operation))}` : "";
+  const target = operation.orderRef ?? operation.subscriptionRef ?? "";
+  return `\`${operation.id}\` ${statusWord(operation.status)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}`;
+}
+
+const statusWord = (status: OperationStatus): string => status.toLowerCase().replaceAll("_", " ");
+
+function countsText(counts: Readonly<Partial<Record<OperationStatus, number>>>): string {
+  const parts = Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => `${count} ${statusWord(status as OperationStatus)}`);
+  return parts.length === 0 ? "nothing open" : parts.join(", ");
+}
+
+/** `page` is what the Next button carries; null: no further page. */
+export function opsList(view: ListView, page: string | null): Message {
+  const title = view.status === null ? "Operations" : `Operations: ${statusWord(view.status)}`;
+  const lines = view.operations.slice(0, LINES_SHOWN).map(operationLine);
+  return withinLimits(
+    {
+      text: `${title}. Open: ${countsText(view.counts)}.`,
+      blocks: [
+        header(title),
+        note(`Open: ${countsText(view.counts)}.`),
+        ...chunks(lines, "Nothing here."),
+        ...(page === null
+          ? []
+          : [actions("page", [{ action: ACTIONS.opsPage, text: "Next page", value: page }])]),
+      ],
+    },
+    1,
+  );
+}
+
+/** Lines in as few sections as hold them. */
+function chunks(lines: readonly string[], otherwise: string): KnownBlock[] {
+  if (lines.length === 0) return [ours(otherwise)];
+  const blocks: KnownBlock[] = [];
+  let text = "";
+  for (const line of lines) {
+    if (text.length + line.length + 1 > 2900) {
+      blocks.push(ours(text));
+      text = "";
+    }
+    text = text === "" ? line : `${text}\n${line}`;
+  }
+  blocks.push(ours(text));
+  return blocks;
+}
+
+export function opsShow(view: OperationView): Message {
+  const { operation } = view;
+  const amount = operation.kind === "refund" ? formatMoney(operation) : null;
+  const table: (Row | null)[] = [
+    { label: "Status", value: { theirs: statusWord(operation.status) } },
+    { label: "What", value: { theirs: kindName(operation.kind) } },
+    amount === null ? null : { label: "Amount", value: { theirs: amount } },
+    operation.orderRef === null ? null : { label: "Order", value: { theirs: operation.orderRef } },
+    operation.subscriptionRef === null
+      ? null
+      : { label: "Subscription", value: { theirs: operation.subscriptionRef } },
+    { label: "Customer", value: { theirs: `${view.customerName} (${operation.customerRef})` } },
+    { label: "Filed by", value: { ours: listOf(operation.filers.map(mentionUser)) || "nobody known" } },
+    operation.approvedBy.length === 0
+      ? null
+      : { label: "Approved by", value: { ours: listOf(operation.approvedBy.map(mentionUser)) } },
+    operation.providerRef === null
+      ? null
+      : { label: "Provider reference", value: { theirs: operation.providerRef } },
+    { label: "Idempotency key", value: { theirs: operation.idempotencyKey } },
+    operation.unknownSince === null
+      ? null
+      : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },
+    view.nextLookAt === null ? null : { label: "Next look", value: { ours: localTime(view.nextLookAt) } },
+  ];
+  const attempts = view.attempts.map(
+    (attempt) =>
+      `• attempt ${attempt.number}, ${localTime(attempt.startedAt)}: ${esc(attempt.verdict, 60)}${
+        attempt.code === null ? "" : ` (${esc(attempt.code, 80)})`
+      }${attempt.mayHaveCommitted ? " – may have been carried out" : ""}`,
+  );
+  const evidence = view.evidence
+    .slice(-10)
+    .map(
+      (one) =>
+        `• ${localTime(one.at)}, ${esc(one.source, 40)}: ${esc(one.says, 200)}${one.providerRef === null ? "" : ` (${esc(one.providerRef, 80)})`}`,
+    );
+  const verbs = view.safe.map(
+    (verb) =>
+      `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${esc(verb.sentence, 400)}`,
+  );
+  const possible = view.safe.filter((verb) => verb.possible);
+  const blocks: KnownBlock[] = [
+    header(`${kindName(operation.kind)}: ${statusWord(operation.status)}`),
+    note(`\`${operation.id}\``),
+    ...rows(table.filter((row) => row !== null)),
+    ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
+    ...(attempts.length === 0 ? [] : chunks(attempts, "")),
+    ...(evidence.length === 0 ? [] : [ours("*Evidence*"), ...chunks(evidence, "")]),
+    ours("*What recovery is allowed, and why*"),
+    theirs(view.recovery.map((line) => `• ${oneLine(line)}`).join("\n") || "• Nothing is left to recover."),
+    ...(verbs.length === 0 ? [] : [ours("*What a person may do now*"), ...chunks(verbs, "")]),
+    ...(possible.length === 0
+      ? []
+      : [
+          actions(
+            "resolve",
+            possible.map((verb) => ({
+              action: verbAction(verb.verb),
+              text: verbName(verb.verb),
+              value: operation.id,
+            })),
+          ),
+        ]),
+  ];
+  return withinLimits({ text: esc(`${operation.id}: ${statusWord(operation.status)}`), blocks }, 1);
+}
+
+function verbAction(verb: "confirm" | "reject" | "retry"): string {
+  switch (verb) {
+    case "confirm":
+      return ACTIONS.resolveConfirm;
+    case "reject":
+      return ACTIONS.resolveReject;
+    case "retry":
+      return ACTIONS.resolveRetry;
+    default:
+      return assertNever(verb, "verb");
+  }
+}
+
+export function opsEvents(view: EventsView): Message {
+  const hidden = Math.max(0, view.events.length - EVENTS_SHOWN);
+  const lines = view.events.slice(-EVENTS_SHOWN).map((event) => {
+    const moved = event.to === null ? "" : ` → *${statusWord(event.to)}*`;
+    const attempt = event.attempt === null ? "" : `, attempt ${event.attempt}`;
+    return `${event.seq}. ${localTime(event.at)} ${esc(event.type, 60)}${moved} by ${actorText(event.actor)}${attempt}`;
+  });
+  return withinLimits(
+    {
+      text: `Events of ${view.operation.id}: ${view.events.length}.`,
+      blocks: [
+        header("Timeline"),
+        note(
+          `\`${view.operation.id}\` · ${statusWord(view.operation.status)}${hidden === 0 ? "" : ` · ${hidden} earlier events left out`}`,
+        ),
+        ...chunks(lines, "No events."),
+      ],
+    },
+    1,
+  );
+}
+
+const actorText = (actor: string): string =>
+  actor.startsWith("slack:") ? mentionUser(actor.slice(6)) : escapeText(oneLine(actor).slice(0, 60));
+
+export function opsRuns(view: RunsView): Message {
+  const lines = view.runs
+    .slice(0, LINES_SHOWN)
+    .map(
+      (run) =>
+        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${run.steps} steps · ${localTime(run.createdAt)}${run.endCode === null ? "" : ` · ${esc(run.endCode, 60)}`}`,
+    );
+  return { text: `Runs: ${view.runs.length} shown.`, blocks: [header("Runs"), ...chunks(lines, "No runs.")] };
+}
+
+export function opsApprovals(view: ApprovalsView): Message {
+  const lines = view.approvals.slice(0, LINES_SHOWN).map((approval) => {
+    const amount = approval.kind === "refund" ? ` ${esc(formatMoney(approval))}` : "";
+    const target = approval.orderRef ?? approval.subscriptionRef ?? "";
+    const gate = approval.gateSentence === null ? "" : ` – ${esc(approval.gateSentence, 200)}`;
+    return `\`${approval.operationId}\` ${kindName(approval.kind).toLowerCase()}${amount} ${esc(target, 60)} · needs ${approval.missing} of ${approval.approversNeeded} from ${esc(approval.role, 60)} · until ${localTime(approval.expiresAt)}${gate}`;
+  });
+  return {
+    text: `Approvals that wait: ${view.approvals.length} shown.`,
+    blocks: [header("Approvals that wait"), ...chunks(lines, "No approval waits.")],
+  };
+}
+
+export function frozenLine(state: FreezeState): string {
+  const by = state.by === null ? "" : ` by ${mentionUser(state.by)}`;
+  const at = state.at === null ? "" : `, ${localTime(state.at)}`;
+  const asked = state.thawAskedBy === null ? "" : ` (thaw asked by ${mentionUser(state.thawAskedBy)})`;
+  return `• *${escapeText(freezeName(state.kind))}* frozen${by}${at}${asked}`;
+}
+
+export function opsHealth(view: HealthView, now: Date): Message {
+  const parts = view.parts.map(
+    (part) => `• ${part.ok ? "ok" : "*away*"} – ${esc(part.name, 60)}: ${esc(part.sentence)}`,
+  );
+  const backlog = view.backlog
+    .filter((one) => one.due > 0)
+    .map(
+      (one) =>
+        `• ${esc(one.what, 60)}: ${one.due} due${one.oldestDueAt === null ? "" : `, oldest since ${localTime(one.oldestDueAt)}`}`,
+    );
+  const frozen = view.frozen.filter((state) => state.frozen).map(frozenLine);
+  const bad = view.parts.filter((part) => !part.ok).map((part) => part.name);
+  const facts = [
+    `Open: ${countsText(view.counts)}.`,
+    `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
+    view.oldestUnknownAt === null
+      ? "Nothing is unknown."
+      : `Oldest unknown outcome since ${localTime(view.oldestUnknownAt)}.`,
+    `Open incidents: ${view.openIncidents}.`,
+  ];
+  return {
+    text: bad.length === 0 ? `Healthy, ${utcTime(now)}.` : `Away: ${esc(bad.join(", "))}.`,
+    blocks: [
+      header(bad.length === 0 ? "Healthy" : "Something is away"),
+      ...chunks(parts, "No parts."),
+      ours(facts.join("\n")),
+      ...(backlog.length === 0 ? [note("No backlog.")] : [ours(`*Backlog*\n${backlog.join("\n")}`)]),
+      ...(frozen.length === 0 ? [note("Nothing is frozen.")] : [ours(frozen.join("\n"))]),
+    ],
+  };
+}
+
+const HELP: readonly (readonly [string, string])[] = [
+  [
+    "/ops list [status]",
+    "what is open, newest first; a status such as `unknown`, `quarantined`, `prepared` narrows it",
+  ],
+  [
+    "/ops show ID",
+    "one operation: what was sent and when, the evidence, what recovery is allowed and why, what is safe now",
+  ],
+  ["/ops events ID", "its timeline"],
+  ["/ops confirm ID", "record that the provider carried it out; asks for a reason and evidence"],
+  ["/ops reject ID", "record that it was not carried out; only when no attempt can still take effect"],
+  ["/ops retry ID", "let it be sent again with the same key; the provider is asked first"],
+  ["/ops runs", "the newest runs"],
+  ["/ops approvals", "what waits for whom, until when"],
+  [
+    "/ops freeze [kind] [reason]",
+    "stop every new effect (or one kind: refund, cancel_order, cancel_subscription); what was sent is followed up",
+  ],
+  ["/ops thaw [kind]", "allow effects again"],
+  ["/ops health", "database, queue, Slack, provider, backlog"],
+];
+
+export function opsHelp(): Message {
+  const lines = HELP.map(([command, does]) => `\`${command}\` – ${does}`);
+  return {
+    text: "Commands for on-call: list, show, events, confirm, reject, retry, runs, approvals, freeze, thaw, health.",
+    blocks: [
+      header("On-call commands"),
+      ours(lines.join("\n")),
+      note(
+        "An ID may be shortened to its beginning. Looking changes nothing; what changes the world is said in the ops channel.",
+      ),
+    ],
+  };
+}

@@ -1,0 +1,65 @@
+/** Working off a stored arrival that is not being worked on: by wake-up, or by the sweeper when the first try did not finish. */
+import {
+  type Handled,
+  handleAction,
+  handleCommand,
+  handleShortcut,
+  handleView,
+} from "../listeners/dispatch.js";
+import { eventArrived } from "../listeners/events.js";
+import { conclude, retryDelayMs, TRIES_MAX, tryReply } from "../listeners/finish.js";
+import { publishHome } from "../listeners/home.js";
+import { messageOf } from "../listeners/payload.js";
+import { deliver } from "../listeners/reply.js";
+import { messageArrived } from "../listeners/tickets.js";
+import type { SlackContext } from "../types.js";
+import { claimArrival, finishArrival, type InboxRow, postponeArrival } from "./store.js";
+
+/** Does what a stored arrival asks for, if nobody else does or did. Throws only for the database. */
+export async function processInbox(ctx: SlackContext, id: string): Promise<void> {
+  const row = await claimArrival(ctx, id);
+  if (row === null) return;
+  switch (row.kind) {
+    case "message":
+      return work(ctx, row, () => message(ctx, row));
+    case "event":
+      return work(ctx, row, () => eventArrived(ctx, row.body));
+    case "action":
+      return interaction(ctx, row, handleAction(ctx, row.body, false));
+    case "view":
+      return interaction(ctx, row, handleView(ctx, row.body));
+    case "command":
+      return interaction(ctx, row, handleCommand(ctx, row.body, false));
+    case "shortcut":
+      return interaction(ctx, row, handleShortcut(ctx, row.body));
+  }
+}
+
+async function work(ctx: SlackContext, row: InboxRow, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+    await finishArrival(ctx, row, null);
+  } catch (error) {
+    const last = row.failures + 1 >= TRIES_MAX;
+    ctx.log.error({ inbox: row.id, kind: row.kind, error: String(error), last }, "an arrival failed");
+    if (last) await finishArrival(ctx, row, `given up: ${String(error).slice(0, 300)}`);
+    else await postponeArrival(ctx, row, retryDelayMs(row.failures), String(error));
+  }
+}
+
+async function message(ctx: SlackContext, row: InboxRow): Promise<void> {
+  const arrived = messageOf(row.body);
+  if (arrived === null) return;
+  const reply = await messageArrived(ctx, arrived, row.failures + 1 >= TRIES_MAX);
+  const { channelId, ts, userId } = arrived;
+  const place = { channelId, messageTs: ts, threadTs: arrived.threadTs, home: false };
+  await deliver(ctx, { userId, place, responseUrl: null, key: row.id }, reply, publishHome);
+}
+
+async function interaction(ctx: SlackContext, row: InboxRow, handled: Handled | null): Promise<void> {
+  if (handled === null) {
+    await finishArrival(ctx, row, "unreadable");
+    return;
+  }
+  await conclude(ctx, handled, { row, key: row.id }, await tryReply(ctx, handled, row));
+}

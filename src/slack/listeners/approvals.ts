@@ -1,0 +1,194 @@
+/** Clicks and forms on approvals. The decision is the approvals room's; here is only what a click means and how it is answered. */
+import {
+  type DecideOutcome,
+  decisionOf,
+  getApproval,
+  standingOf,
+  successorOf,
+} from "../../approvals/index.js";
+import type { Approval } from "../../domain/approval.js";
+import { canBeStopped, mayVote } from "../../domain/approval-click.js";
+import type { ApprovalId } from "../../domain/ids.js";
+import { currencyExponent, money } from "../../domain/money.js";
+import { getTicket } from "../../runs/index.js";
+import { INPUTS, parseApprovalValue } from "../actions.js";
+import { decideSentence, endedSentence } from "../cards/decide-sentences.js";
+import { amountForm, approvalDetails, denyForm, type FormMeta } from "../cards/forms.js";
+import { escapeText } from "../text/safe.js";
+import type { SlackContext } from "../types.js";
+import { readOperation } from "../views/operation.js";
+import type { Click, Submitted } from "./payload.js";
+import { errors, GONE, openModal, plainSentence, type Reply, say } from "./reply.js";
+
+/** A form must be opened within three seconds of the click: what is asked before gets this long. */
+const PRECHECK_MS = 1_200;
+const READING_MAX_AGE_MS = 5_000;
+
+export async function approveClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const target = parseApprovalValue(click.value);
+  if (target === null) return say(GONE);
+  const outcome = await ctx.useCases.decide({
+    ...target,
+    userId: click.userId,
+    verdict: "approve",
+    ...seen(click.place),
+  });
+  if (outcome.outcome === "repeat_amount") {
+    return openModal(ctx, click.triggerId, amountForm(outcome.approval, metaOf(click)));
+  }
+  return say(decideSentence(outcome));
+}
+
+/** Deny opens its form; whoever could not deny anyway, or comes too late, is told so instead. */
+export async function denyClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const target = parseApprovalValue(click.value);
+  const approval = target === null ? null : await getApproval(ctx.db, target.approvalId);
+  if (target === null || approval === null) return say(GONE);
+  if (target.cardVersion !== approval.cardVersion) {
+    return say(decideSentence({ outcome: "stale_card", approval }));
+  }
+  const refusal = await cannotDeny(ctx, approval, click.userId);
+  if (refusal !== null) return say(refusal);
+  return openModal(ctx, click.triggerId, denyForm(approval, metaOf(click)));
+}
+
+async function cannotDeny(ctx: SlackContext, approval: Approval, userId: string): Promise<string | null> {
+  const standing = await standingOf(ctx.db, approval);
+  if (!canBeStopped(approval, standing.operationStatus)) {
+    const decision = decisionOf(approval);
+    return endedSentence(approval, decision, standing, (await successorOf(ctx.db, approval.id)) !== null);
+  }
+  const asked = (async () => {
+    const [reading, policy, operation] = await Promise.all([
+      ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS }),
+      ctx.policy(),
+      readOperation(ctx.db, approval.operationId),
+    ]);
+    return mayVote({ approval, filers: operation?.filers ?? approval.binding.filers, reading, policy }, []);
+  })();
+  const may = await within(PRECHECK_MS, asked);
+  // Slow or failing: the form opens, and who may is asked when it is submitted, as it is in any case.
+  if (may === null || may.may) return null;
+  return decideSentence({ outcome: "refused", reason: may.reason, sentence: may.sentence, approval });
+}
+
+/** The value, or null when it takes longer than `ms` or fails. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), ms);
+  });
+  try {
+    return await Promise.race([work.catch(() => null), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export async function denySubmitted(ctx: SlackContext, form: Submitted): Promise<Reply> {
+  const target = parseApprovalValue(form.meta?.about ?? "");
+  if (target === null) return errors(INPUTS.note.block, GONE);
+  const note = form.typed(INPUTS.note.block).trim();
+  if (note === "") return errors(INPUTS.note.block, "Please say why, in a few words.");
+  const typed = form.typed(INPUTS.smaller.block).trim();
+  const smaller = typed === "" ? null : await readSmaller(ctx, target.approvalId, typed);
+  if (smaller !== null && !smaller.ok) return errors(INPUTS.smaller.block, smaller.sentence);
+  const outcome = await ctx.useCases.decide({
+    ...target,
+    userId: form.userId,
+    verdict: "deny",
+    note,
+    ...(smaller === null ? {} : { suggestedMinor: smaller.minor }),
+    ...(form.meta === null ? {} : seen(form.meta.place)),
+  });
+  return formReply(
+    ctx,
+    outcome,
+    outcome.outcome === "bad_suggestion" ? INPUTS.smaller.block : INPUTS.note.block,
+  );
+}
+
+export async function amountSubmitted(ctx: SlackContext, form: Submitted): Promise<Reply> {
+  const target = parseApprovalValue(form.meta?.about ?? "");
+  if (target === null) return errors(INPUTS.amount.block, GONE);
+  const outcome = await ctx.useCases.decide({
+    ...target,
+    userId: form.userId,
+    verdict: "approve",
+    repeatedAmount: form.typed(INPUTS.amount.block),
+    ...(form.meta === null ? {} : seen(form.meta.place)),
+  });
+  return formReply(ctx, outcome, INPUTS.amount.block);
+}
+
+/** What was recorded closes the form and is said beside the card; what was not stands in the form. */
+async function formReply(ctx: SlackContext, outcome: DecideOutcome, block: string): Promise<Reply> {
+  const sentence = decideSentence(outcome);
+  switch (outcome.outcome) {
+    case "recorded":
+    case "approved":
+    case "denied":
+      return say(sentence);
+    default:
+      return errors(block, await plainSentence(ctx, sentence));
+  }
+}
+
+export async function undoClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const target = parseApprovalValue(click.value);
+  if (target === null) return say(GONE);
+  const outcome = await ctx.useCases.undo({
+    approvalId: target.approvalId,
+    userId: click.userId,
+    ...seen(click.place),
+  });
+  return say(decideSentence(outcome));
+}
+
+export async function detailsClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const target = parseApprovalValue(click.value);
+  const approval = target === null ? null : await getApproval(ctx.db, target.approvalId);
+  const operation = approval === null ? null : await readOperation(ctx.db, approval.operationId);
+  if (approval === null || operation === null) return say(GONE);
+  const ticket = approval.ticketId === null ? null : await getTicket(ctx.db, approval.ticketId);
+  return openModal(ctx, click.triggerId, approvalDetails(approval, operation, ticket));
+}
+
+function seen(place: FormMeta["place"]): {
+  seen?: { channelId: string; messageTs: string } | { home: true };
+} {
+  if (place.home) return { seen: { home: true } };
+  return place.channelId === null || place.messageTs === null
+    ? {}
+    : { seen: { channelId: place.channelId, messageTs: place.messageTs } };
+}
+
+const metaOf = (click: Click): FormMeta => ({ about: click.value, place: click.place });
+
+type Smaller =
+  | { readonly ok: true; readonly minor: bigint }
+  | { readonly ok: false; readonly sentence: string };
+
+/** "12.50" in the operation's currency as minor units; exact or refused, never rounded. */
+async function readSmaller(ctx: SlackContext, id: ApprovalId, typed: string): Promise<Smaller> {
+  const approval = await getApproval(ctx.db, id);
+  if (approval === null) return { ok: false, sentence: GONE };
+  const { currency } = approval.binding;
+  const digits = currencyExponent(currency);
+  const example = digits === 0 ? "1200" : `12.${"5".padEnd(digits, "0")}`;
+  const bare = typed
+    .normalize("NFKC")
+    .replace(/\s+/gu, "")
+    .replace(/^[^\d]{0,4}|[A-Za-z]{3}$/gu, "");
+  const match = /^(\d{1,3}(?:,\d{3})+|\d{1,13})(?:\.(\d+))?$/u.exec(bare);
+  const fraction = match?.[2] ?? "";
+  if (match === null || fraction.length > digits) {
+    return { ok: false, sentence: `Please type an amount in ${escapeText(currency)} such as ${example}.` };
+  }
+  const minor = BigInt(`${(match[1] ?? "").replaceAll(",", "")}${fraction.padEnd(digits, "0")}`);
+  try {
+    return { ok: true, minor: money(minor, currency).amountMinor };
+  } catch {
+    return { ok: false, sentence: "That amount is too large." };
+  }
+}

@@ -1,0 +1,300 @@
+/** `/ops` and the cards of the ops channel. Who may, what is safe and what it takes is the ops room's to say. */
+import { assertNever } from "../../domain/assert-never.js";
+import type { OperationStatus } from "../../domain/operation.js";
+import { OPERATION_STATUSES } from "../../domain/operation.js";
+import { ONCALL_ROLE } from "../../domain/policy/policy.js";
+import type {
+  FreezeOutcome,
+  OpsCommand,
+  Refused,
+  ResolveOutcome,
+  ResolveVerb,
+  SecondOutcome,
+  ThawOutcome,
+  Unresolved,
+} from "../../ops/index.js";
+import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
+import type { Message } from "../blocks/build.js";
+import { closed, type FormMeta, resolveForm } from "../cards/forms.js";
+import { freezeName, verbName } from "../cards/ops-cards.js";
+import {
+  operationLine,
+  opsApprovals,
+  opsEvents,
+  opsHealth,
+  opsHelp,
+  opsList,
+  opsRuns,
+  opsShow,
+} from "../cards/ops-views.js";
+import { outcomeOf } from "../cards/sentences.js";
+import { escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { localTime } from "../text/time.js";
+import type { SlackContext } from "../types.js";
+import { readOperation } from "../views/operation.js";
+import type { Click, SlashCommand, Submitted } from "./payload.js";
+import { errors, GONE, openModal, type Reply, say } from "./reply.js";
+
+const READING_MAX_AGE_MS = 5_000;
+const said = (text: string, max = 800): string => escapeWithin(oneLine(text), max).text;
+const shown = (message: Message): Reply => say(message.text, message.blocks);
+
+export async function opsCommand(ctx: SlackContext, command: SlashCommand): Promise<Reply> {
+  const parsed = ctx.useCases.ops.parse(command.text);
+  if (!parsed.ok) {
+    const allowed = await helpFor(ctx, command.userId);
+    if (allowed.kind === "say" && allowed.blocks === undefined) return allowed;
+    return say(
+      `${said(parsed.sentence)}${parsed.suggestion === null ? "" : ` Did you mean \`${said(parsed.suggestion, 200)}\`?`}`,
+    );
+  }
+  return runCommand(ctx, command, parsed.command);
+}
+
+async function runCommand(
+  ctx: SlackContext,
+  { userId, triggerId, place }: SlashCommand,
+  command: OpsCommand,
+): Promise<Reply> {
+  const { ops } = ctx.useCases;
+  switch (command.verb) {
+    case "help":
+      return helpFor(ctx, userId);
+    case "list":
+      return listPage(ctx, userId, command.status, null);
+    case "show": {
+      const view = await ops.show({ userId, ref: command.ref });
+      return view.outcome === "operation" ? shown(opsShow(view)) : notShown(view);
+    }
+    case "events": {
+      const view = await ops.events({ userId, ref: command.ref });
+      return view.outcome === "events" ? shown(opsEvents(view)) : notShown(view);
+    }
+    case "confirm":
+    case "reject":
+    case "retry":
+      return resolveAsked(ctx, { userId, triggerId, ref: command.ref, verb: command.verb, place });
+    case "runs": {
+      const view = await ops.runs({ userId });
+      return view.outcome === "runs" ? shown(opsRuns(view)) : notShown(view);
+    }
+    case "approvals": {
+      const view = await ops.approvals({ userId });
+      return view.outcome === "approvals" ? shown(opsApprovals(view)) : notShown(view);
+    }
+    case "freeze": {
+      const reason = command.reason ?? "";
+      return say(freezeSentence(await ops.freeze({ userId, kind: command.kind, reason })));
+    }
+    case "thaw":
+      return say(thawSentence(await ops.thaw({ userId, kind: command.kind })));
+    case "health": {
+      const view = await ops.health({ userId });
+      return view.outcome === "health" ? shown(opsHealth(view, ctx.clock.now())) : notShown(view);
+    }
+    default:
+      return assertNever(command, "command");
+  }
+}
+
+/** Help is for on-call, too: what cannot be used is not taught. */
+async function helpFor(ctx: SlackContext, userId: string): Promise<Reply> {
+  const reading = await ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS });
+  if (!reading.ok) return say("Slack could not be asked who you are just now. Please try again in a minute.");
+  const { standing, roles, rolesUnreadable } = reading.person;
+  if (standing === "member" && roles.includes(ONCALL_ROLE)) return shown(opsHelp());
+  return rolesUnreadable.includes(ONCALL_ROLE)
+    ? say("Slack could not be asked just now whether you are on call. Please try again in a minute.")
+    : say(
+        `This is for people in the role ${ONCALL_ROLE}, and you are not in it. Nothing was shown or changed.`,
+      );
+}
+
+async function listPage(
+  ctx: SlackContext,
+  userId: string,
+  status: OperationStatus | null,
+  cursor: string | null,
+): Promise<Reply> {
+  const view = await ctx.useCases.ops.list({ userId, status, cursor, limit: 20 });
+  if (view.outcome !== "list") return notShown(view);
+  return shown(opsList(view, view.next === null ? null : JSON.stringify([status, view.next])));
+}
+
+/** "Next page": status and the opaque cursor travel in the button. */
+export async function pageClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const page = pageOf(click.value);
+  return page === null ? say(GONE) : listPage(ctx, click.userId, page.status, page.cursor);
+}
+
+function pageOf(value: string): { status: OperationStatus | null; cursor: string } | null {
+  try {
+    const parsed: unknown = JSON.parse(value);
+    if (!Array.isArray(parsed) || typeof parsed[1] !== "string") return null;
+    const status = OPERATION_STATUSES.find((known) => known === parsed[0]) ?? null;
+    return { status, cursor: parsed[1] };
+  } catch {
+    return null;
+  }
+}
+
+function notShown(view: Refused | Unresolved): Reply {
+  if (view.outcome === "refused") return say(said(view.sentence));
+  const suggestions = view.suggestions.slice(0, 5).map((id) => `\n• \`${said(id, 60)}\``);
+  return say(`${said(view.sentence)}${suggestions.join("")}`);
+}
+
+interface ResolveAsked {
+  readonly userId: string;
+  readonly triggerId: string | null;
+  readonly ref: string;
+  readonly verb: ResolveVerb;
+  readonly place: FormMeta["place"];
+}
+
+async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Reply> {
+  const { userId, ref, verb, triggerId, place } = asked;
+  const answer = await ctx.useCases.ops.openResolution({ userId, ref, verb });
+  if (answer.outcome !== "form") return notShown(answer);
+  const operation = await readOperation(ctx.db, answer.operation.id);
+  if (operation === null) return say(GONE);
+  if (!answer.verb.possible)
+    return say(`${verbName(verb)} is not possible now. ${said(answer.verb.sentence)}`);
+  return openModal(ctx, triggerId, resolveForm(operation, answer.verb, { about: operation.id, verb, place }));
+}
+
+export async function resolveClicked(ctx: SlackContext, click: Click, verb: ResolveVerb): Promise<Reply> {
+  const ref = parseOperationValue(click.value);
+  if (ref === null) return say(GONE);
+  return resolveAsked(ctx, {
+    userId: click.userId,
+    triggerId: click.triggerId,
+    ref,
+    verb,
+    place: click.place,
+  });
+}
+
+export async function resolveSubmitted(ctx: SlackContext, form: Submitted): Promise<Reply> {
+  const ref = parseOperationValue(form.meta?.about ?? "");
+  const verb = form.meta?.verb;
+  if (ref === null || verb === undefined) return errors(INPUTS.reason.block, GONE);
+  const reason = form.typed(INPUTS.reason.block).trim();
+  const evidenceRef = form.typed(INPUTS.evidence.block).trim();
+  if (reason === "") return errors(INPUTS.reason.block, "Please give a reason.");
+  if (evidenceRef === "") return errors(INPUTS.evidence.block, "Please name the evidence.");
+  const outcome = await ctx.useCases.ops.resolve({ ref, verb, userId: form.userId, reason, evidenceRef });
+  if (outcome.outcome === "invalid") {
+    return errors(outcome.field === "reason" ? INPUTS.reason.block : INPUTS.evidence.block, outcome.sentence);
+  }
+  if (outcome.outcome === "refused" || outcome.outcome === "unresolved") {
+    return errors(INPUTS.reason.block, outcome.sentence);
+  }
+  return say(await resolveSentence(ctx, outcome));
+}
+
+async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Promise<string> {
+  switch (outcome.outcome) {
+    case "refused":
+    case "invalid":
+      return said(outcome.sentence);
+    case "unresolved":
+      return said(outcome.sentence);
+    case "resolved": {
+      const operation = await readOperation(ctx.db, outcome.operation.id);
+      const probe =
+        outcome.probe === null ? "" : ` The provider said before: ${said(outcome.probe.sentence, 300)}`;
+      return `${verbName(outcome.resolution.verb)}: recorded. ${operation === null ? "" : said(outcomeOf(operation))}${probe}`;
+    }
+    case "needs_second":
+      return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for them.`;
+    case "settled_by_evidence":
+      return `The provider answered the question itself, so nothing else was done. ${said(outcome.sentence)}`;
+    case "not_safe":
+      return `Not done, because it is not safe now. ${said(outcome.sentence)}`;
+    case "overtaken": {
+      const who = outcome.by === null ? "" : ` by ${mentionUser(outcome.by)}`;
+      const when = outcome.at === null ? "" : `, ${localTime(outcome.at)}`;
+      return `It was settled meanwhile${who}${when}. ${said(outcome.sentence)}`;
+    }
+    default:
+      return assertNever(outcome, "outcome of a resolution");
+  }
+}
+
+const mentionOps = (ctx: SlackContext): string => `<#${ctx.config.channels.ops}>`;
+
+export async function secondClicked(ctx: SlackContext, click: Click, agree: boolean): Promise<Reply> {
+  const resolutionId = parseResolutionValue(click.value);
+  if (resolutionId === null) return say(GONE);
+  const outcome = await ctx.useCases.ops.second({
+    resolutionId,
+    userId: click.userId,
+    verdict: agree ? "agree" : "disagree",
+  });
+  return say(await secondSentence(ctx, outcome));
+}
+
+async function secondSentence(ctx: SlackContext, outcome: SecondOutcome): Promise<string> {
+  return outcome.outcome === "disagreed"
+    ? "Recorded that you disagree. Nothing is done; the operation stays as it is."
+    : resolveSentence(ctx, outcome);
+}
+
+export async function thawClicked(ctx: SlackContext, click: Click, agree: boolean): Promise<Reply> {
+  const kind = parseThawValue(click.value);
+  if (kind === null) return say(GONE);
+  const outcome = await ctx.useCases.ops.secondThaw({
+    userId: click.userId,
+    kind,
+    verdict: agree ? "agree" : "disagree",
+  });
+  return say(thawSentence(outcome));
+}
+
+export async function operationDetailsClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const ref = parseOperationValue(click.value);
+  if (ref === null) return say(GONE);
+  const view = await ctx.useCases.ops.show({ userId: click.userId, ref });
+  if (view.outcome !== "operation") return notShown(view);
+  const blocks = opsShow(view).blocks.filter((block) => block.type !== "actions");
+  return openModal(ctx, click.triggerId, closed("Operation", blocks));
+}
+
+function freezeSentence(outcome: FreezeOutcome): string {
+  switch (outcome.outcome) {
+    case "refused":
+    case "invalid":
+      return said(outcome.sentence);
+    case "frozen": {
+      const name = escapeText(freezeName(outcome.state.kind));
+      const head = outcome.already
+        ? `Frozen already: ${name}.`
+        : `Frozen: ${name}. Nothing new is sent from now on.`;
+      const flying =
+        outcome.inFlight.length === 0
+          ? " Nothing that was sent before is still open."
+          : `\nSent before and still open; these are followed up:\n${outcome.inFlight.map(operationLine).join("\n")}`;
+      return `${head}${flying}`;
+    }
+    default:
+      return assertNever(outcome, "outcome of a freeze");
+  }
+}
+
+function thawSentence(outcome: ThawOutcome): string {
+  switch (outcome.outcome) {
+    case "refused":
+      return said(outcome.sentence);
+    case "not_frozen":
+      return `Not frozen: ${escapeText(freezeName(outcome.state.kind))}. Nothing was changed.`;
+    case "thawed":
+      return `Thawed: ${escapeText(freezeName(outcome.state.kind))}. What waited goes on.`;
+    case "needs_second":
+      return said(outcome.sentence);
+    case "kept_frozen":
+      return `It stays frozen: ${escapeText(freezeName(outcome.state.kind))}.`;
+    default:
+      return assertNever(outcome, "outcome of a thaw");
+  }
+}

@@ -1,0 +1,107 @@
+/** Answers of listeners, and how they reach the person. */
+import type { KnownBlock } from "@slack/types";
+import type { FormPlace, Modal } from "../cards/forms.js";
+import { storeAnswer } from "../outbox/answer.js";
+import { sendOutbox } from "../outbox/send.js";
+import type { SlackContext } from "../types.js";
+import { callFailure } from "../web.js";
+
+export type Reply =
+  | { readonly kind: "nothing" }
+  /** Seen by the person alone. Mrkdwn, escaped. */
+  | { readonly kind: "say"; readonly text: string; readonly blocks?: readonly KnownBlock[] }
+  /** Forms only: plain text by input block; the form stays open. */
+  | { readonly kind: "errors"; readonly errors: Readonly<Record<string, string>> };
+
+export const NOTHING: Reply = { kind: "nothing" };
+export const say = (text: string, blocks?: readonly KnownBlock[]): Reply =>
+  blocks === undefined ? { kind: "say", text } : { kind: "say", text, blocks };
+export const errors = (block: string, text: string): Reply => ({ kind: "errors", errors: { [block]: text } });
+
+export const CLICK_AGAIN = "The form could not be opened in time. Please click again.";
+export const GONE = "This is no longer active; nothing was changed.";
+
+/** Opens a form while the trigger lives (three seconds, once). `triggerId` null: the click is handled later than that. */
+export async function openModal(ctx: SlackContext, triggerId: string | null, view: Modal): Promise<Reply> {
+  if (triggerId === null) return say(CLICK_AGAIN);
+  try {
+    await ctx.web.interactive.views.open({ trigger_id: triggerId, view });
+    return NOTHING;
+  } catch (error) {
+    const failure = callFailure(error);
+    ctx.log.warn({ failure }, "a form could not be opened");
+    // A second delivery of the same click finds the trigger used: the form is open already.
+    if (failure.kind === "refused" && /exchanged/.test(failure.code)) return NOTHING;
+    return say(CLICK_AGAIN);
+  }
+}
+
+export interface Recipient {
+  readonly userId: string;
+  readonly place: FormPlace;
+  readonly responseUrl: string | null;
+  /** One answer for one key. */
+  readonly key: string;
+}
+
+/** Publishes the person's Home with the answer on top; handed in, because Home is rendered elsewhere. */
+export type ShowInHome = (ctx: SlackContext, userId: string, notice: string) => Promise<void>;
+
+/** Brings an answer to the person: written down first, sent at once. */
+export async function deliver(
+  ctx: SlackContext,
+  to: Recipient,
+  reply: Reply,
+  showInHome: ShowInHome,
+): Promise<void> {
+  const text = textOf(reply);
+  if (text === null) return;
+  if (to.place.home && to.place.channelId === null) return showInHome(ctx, to.userId, text);
+  const { channelId, threadTs } = to.place;
+  const blocks = reply.kind === "say" ? reply.blocks : undefined;
+  const id = await storeAnswer(ctx, to.key, {
+    userId: to.userId,
+    channelId,
+    threadTs,
+    responseUrl: to.responseUrl,
+    text,
+    ...(blocks === undefined ? {} : { blocks }),
+  });
+  if (id !== null) await sendOutbox(ctx, id);
+}
+
+function textOf(reply: Reply): string | null {
+  switch (reply.kind) {
+    case "nothing":
+      return null;
+    case "say":
+      return reply.text;
+    // The form is gone by the time this is delivered: what stood beside the fields is said as a message.
+    case "errors":
+      return Object.values(reply.errors).join(" ");
+  }
+}
+
+const MENTION = /<@([A-Z0-9_]+)>/gu;
+const DATE = /<!date\^\d+\^[^|>]*\|([^>]*)>/gu;
+
+/** Mrkdwn of ours as plain text for a form's errors, with people by name. */
+export async function plainSentence(ctx: SlackContext, mrkdwn: string): Promise<string> {
+  const ids = [...mrkdwn.matchAll(MENTION)].map((match) => match[1] ?? "");
+  const names = new Map<string, string>();
+  if (ids.length > 0) {
+    const rows = await ctx.db.sql<{ id: string; name: string | null }>(
+      "slack.names",
+      "SELECT id, profile->>'displayName' AS name FROM slack_people WHERE id = ANY ($1)",
+      [ids],
+    );
+    for (const { id, name } of rows) if (name !== null) names.set(id, name);
+  }
+  return mrkdwn
+    .replace(DATE, "$1")
+    .replace(MENTION, (_all, id: string) => names.get(id) ?? `@${id}`)
+    .replaceAll("*", "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}

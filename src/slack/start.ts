@@ -1,0 +1,149 @@
+/** Starting and stopping the Slack side of the app role: one HTTP server, Bolt on one of two transports, health. */
+import { setTimeout as delay } from "node:timers/promises";
+import { App, type HTTPReceiver, type Receiver } from "@slack/bolt";
+import { createGate, type Gate } from "./inbox/gate.js";
+import { registerListeners } from "./listeners/register.js";
+import { createHttpReceiver, type HttpServer, startHttpServer } from "./transport/http.js";
+import { type IdentityReader, readIdentity } from "./transport/identity.js";
+import { type Sockets, type SocketTiming, startSockets } from "./transport/sockets.js";
+import type { HttpRoutes, SlackContext, SlackHandle, SlackHealth } from "./types.js";
+import { sdkLogger } from "./web.js";
+
+export interface StartOptions {
+  /** Other paths on the same port, by `METHOD /path`. */
+  readonly routes: HttpRoutes;
+  /** Tests shorten the waits of Socket Mode. */
+  readonly socketTiming?: Partial<SocketTiming>;
+}
+
+/** How long the start waits for Slack before it goes on and connects in the background. */
+const READY_PATIENCE_MS = 10_000;
+const DRAIN_PATIENCE_MS = 8_000;
+
+/**
+ * Starts listening. Resolves when the port is open and Slack has answered, or after ten seconds without Slack, which is then
+ * asked on in the background. Rejects with EADDRINUSE, or with `slack_auth` when Slack refuses a token.
+ */
+export async function startSlack(ctx: SlackContext, options: StartOptions): Promise<SlackHandle> {
+  const identity = readIdentity(ctx.web, ctx.log, () => ctx.ids.random());
+  const { app, gate, http } = buildApp(ctx, identity);
+  const server = await startHttpServer({
+    port: ctx.config.port,
+    routes: options.routes,
+    receiver: http,
+    nowMs: () => ctx.clock.now().getTime(),
+    log: ctx.log,
+    metrics: ctx.metrics,
+  });
+  registerListeners(app, ctx, monotonicMs);
+  const sockets = openSockets(ctx, gate, options.socketTiming);
+  const parts: Parts = { ctx, identity, gate, server, sockets };
+  try {
+    await patiently(Promise.all([identity.known, sockets?.ready]));
+  } catch (error) {
+    await stop(parts);
+    throw error;
+  }
+  return { port: server.port, health: () => health(parts), stop: () => stop(parts) };
+}
+
+const monotonicMs = (): number => performance.now();
+
+interface Parts {
+  readonly ctx: SlackContext;
+  readonly identity: IdentityReader;
+  readonly gate: Gate;
+  readonly server: HttpServer;
+  readonly sockets: Sockets | null;
+}
+
+/** Bolt with the gate in front of it. `authorize` instead of a token: Bolt then never calls auth.test by itself (facts §1.3). */
+function buildApp(
+  ctx: SlackContext,
+  identity: IdentityReader,
+): { app: App; gate: Gate; http: HTTPReceiver | null } {
+  const { transport, botToken, apiUrl } = ctx.config;
+  const http = transport.mode === "http" ? createHttpReceiver(transport.signingSecret, ctx.log) : null;
+  const app = new App({
+    receiver: NO_RECEIVER,
+    authorize: async () => {
+      const known = await identity.known;
+      return {
+        botToken,
+        botUserId: known.botUserId,
+        teamId: known.teamId,
+        ...(known.botId === null ? {} : { botId: known.botId }),
+        ...(known.enterpriseId === null ? {} : { enterpriseId: known.enterpriseId }),
+      };
+    },
+    convoStore: false,
+    logger: sdkLogger(ctx.log),
+    clientOptions: { slackApiUrl: apiUrl, retryConfig: { retries: 0 }, rejectRateLimitedCalls: true },
+  });
+  const gate = createGate({ ctx, app, identity: () => identity.current(), monotonicMs });
+  http?.init({ processEvent: (event) => gate.processEvent(event) } as Parameters<HTTPReceiver["init"]>[0]);
+  return { app, gate, http };
+}
+
+/** Bolt wants one receiver; ours are wired to the gate, which is wired to Bolt. */
+const NO_RECEIVER: Receiver = { init: () => {}, start: async () => undefined, stop: async () => undefined };
+
+function openSockets(
+  ctx: SlackContext,
+  gate: Gate,
+  timing: Partial<SocketTiming> | undefined,
+): Sockets | null {
+  const { transport, apiUrl } = ctx.config;
+  if (transport.mode === "http") return null;
+  return startSockets({
+    appToken: transport.appToken,
+    apiUrl,
+    log: ctx.log,
+    processEvent: (event) => gate.processEvent(event),
+    monotonicMs,
+    random: () => ctx.ids.random(),
+    ...(timing === undefined ? {} : { timing }),
+  });
+}
+
+async function patiently(ready: Promise<unknown>): Promise<void> {
+  const patience = new AbortController();
+  const late = delay(READY_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {});
+  try {
+    await Promise.race([ready, late]);
+  } finally {
+    patience.abort();
+  }
+}
+
+function health({ ctx, identity, sockets }: Parts): SlackHealth {
+  const known = identity.current() !== null;
+  const { mode } = ctx.config.transport;
+  if (sockets === null) {
+    const detail = known
+      ? "listening for Slack"
+      : `Slack does not answer: ${identity.lastError() ?? "not asked yet"}`;
+    return { connected: known, mode, sockets: 0, socketAgeMs: null, silentMs: null, detail };
+  }
+  const now = monotonicMs();
+  const hello = sockets.youngestHelloMs();
+  const frame = sockets.lastFrameMs();
+  const open = sockets.open();
+  const why = sockets.lastError() ?? identity.lastError();
+  return {
+    connected: known && open > 0,
+    mode,
+    sockets: open,
+    socketAgeMs: hello === null ? null : Math.round(now - hello),
+    silentMs: frame === null ? null : Math.round(now - frame),
+    detail: open > 0 ? `${open} sockets` : `no socket: ${why ?? "connecting"}`,
+  };
+}
+
+async function stop({ ctx, identity, gate, server, sockets }: Parts): Promise<void> {
+  identity.stop();
+  await Promise.all([sockets?.stop(), server.close()]);
+  const until = monotonicMs() + DRAIN_PATIENCE_MS;
+  while (gate.busy() > 0 && monotonicMs() < until) await delay(50);
+  if (gate.busy() > 0) ctx.log.warn({ busy: gate.busy() }, "stopped while arrivals were still worked on");
+}
