@@ -17,7 +17,7 @@ const ANYTHING = /[\s\S]*/;
 const FORM_DEADLINE_MS = 2_200;
 
 export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () => number): void {
-  // Events have been acknowledged and stored; who works them off is whoever is woken. Without a queue this process does it itself.
+  // Events have been acknowledged and stored; whoever is woken works them off.
   app.event(ANYTHING, async ({ context }) => {
     const { row } = receivedOf(context);
     if (row !== null) await ctx.wake("inbox", row.id);
