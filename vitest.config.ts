@@ -6,9 +6,10 @@ import { ensureGenerated } from "./scripts/ensure-generated.mjs";
 // A fresh clone or a changed schema: the Prisma client is made before any test imports it.
 ensureGenerated(fileURLToPath(new URL(".", import.meta.url)));
 
-// Two kinds of tests. `pure` needs no service and starts none: everything under test/domain and every `*.unit.test.ts`.
+// Two kinds of tests. `pure` needs no service and starts none: everything under test/domain and test/sandbox/slack, and
+// every `*.unit.test.ts`.
 // `services` gets one private PostgreSQL per run (or DATABASE_URL) and one database per file, see test/support.
-const pure = ["test/domain/**/*.test.ts", "test/**/*.unit.test.ts"];
+const pure = ["test/domain/**/*.test.ts", "test/sandbox/slack/**/*.test.ts", "test/**/*.unit.test.ts"];
 
 const common = {
   pool: "forks",

@@ -27,6 +27,7 @@ export class SandboxClock {
   readonly #options: ClockOptions;
   readonly #waiting = new Set<Waiting>();
   readonly #timeouts = new Set<NodeJS.Timeout>();
+  readonly #waits = new Set<() => void>();
   #advancedMs = 0;
   #scale: number;
   /** Added to the timestamp of signatures, milliseconds. */
@@ -106,6 +107,19 @@ export class SandboxClock {
     return setTimeout(entry.fire, ms / this.#scale);
   }
 
+  /** Resolves after `ms` of sandbox time, or when the clock is reset: whoever waits is let go, not forgotten. */
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        this.#waits.delete(done);
+        resolve();
+      };
+      const cancel = this.after(ms, done);
+      this.#waits.add(done);
+    });
+  }
+
   /** Runs `fn` after `ms` of real time; returns the function that calls it off. */
   timeout(ms: number, fn: () => void): () => void {
     const handle = setTimeout(() => {
@@ -119,18 +133,24 @@ export class SandboxClock {
     };
   }
 
-  /** Back to the start, nothing waiting. */
+  /** Lets everybody go who waits, and calls off what was to run later in sandbox time. Real timeouts go on. */
+  release(): void {
+    for (const done of [...this.#waits]) done();
+    for (const entry of this.#waiting) clearTimeout(entry.handle);
+    this.#waiting.clear();
+  }
+
+  /** Back to the start. */
   reset(): void {
-    this.stop();
+    this.release();
     this.#advancedMs = 0;
     this.#scale = this.#options.scale ?? 1;
     this.signatureSkewMs = 0;
   }
 
-  /** Calls off everything that waits. */
+  /** Calls off everything, for good. */
   stop(): void {
-    for (const entry of this.#waiting) clearTimeout(entry.handle);
-    this.#waiting.clear();
+    this.release();
     for (const handle of this.#timeouts) clearTimeout(handle);
     this.#timeouts.clear();
   }

@@ -47,7 +47,7 @@ export interface ControlParts {
   http: HttpTransport;
   socket: SocketTransport;
   dispatcher: Dispatcher;
-  reset: () => void;
+  reset: () => Promise<void>;
 }
 
 function looker(ctx: SandboxContext, id: string): Person {
@@ -152,9 +152,7 @@ export function createControl(ctx: SandboxContext, parts: ControlParts): SlackSa
         for (const event of eventsFor(ctx, person, change, connected)) listener(event, seq);
       }),
     idle: () => ctx.work.idle(),
-    reset: async () => {
-      parts.reset();
-    },
+    reset: parts.reset,
   };
 }
 

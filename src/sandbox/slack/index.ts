@@ -142,9 +142,12 @@ export async function startSlackSandbox(options: SlackSandboxOptions): Promise<S
   const socket = new SocketTransport(ctx);
   const dispatcher = new Dispatcher(ctx, http, socket);
   ctx.delivery = dispatcher;
-  const reset = (): void => {
-    clock.reset();
+  const reset = async (): Promise<void> => {
+    // What is on its way ends first, so that nothing of the old workspace turns up in the new one.
+    clock.release();
     dispatcher.reset();
+    await ctx.work.idle();
+    clock.reset();
     socket.reset();
     limiter.clear();
     ctx.ids = new SeededIds(seed);
@@ -221,7 +224,6 @@ export async function startSlackSandbox(options: SlackSandboxOptions): Promise<S
     appToken: ctx.tokens.app,
     control,
     async stop() {
-      store?.flush();
       clock.stop();
       dispatcher.reset();
       await socket.stop();
@@ -230,6 +232,7 @@ export async function startSlackSandbox(options: SlackSandboxOptions): Promise<S
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
+      store?.flush();
     },
   };
 }

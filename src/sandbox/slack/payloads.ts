@@ -95,6 +95,7 @@ export function viewClosed(ctx: SandboxContext, person: Person, view: View, clea
     ...common(ctx, person),
     view: wireView(ctx, view, { ...stateOf(view.blocks, view.values) }),
     is_cleared: cleared,
+    response_urls: [],
   };
 }
 

@@ -26,6 +26,10 @@ export function normaliseBlocks(ctx: SandboxContext, blocks: unknown[]): Block[]
   return blocks.map((raw) => {
     const block = structuredClone(raw) as Block;
     if (typeof block.block_id !== "string") block.block_id = ctx.ids.short();
+    if (block.type === "input") {
+      block["optional"] ??= false;
+      block["dispatch_action"] ??= false;
+    }
     fillIn(ctx, block, true);
     return block;
   });

@@ -152,9 +152,7 @@ export class Dispatcher implements AppDelivery {
       case "drop":
         return true;
       case "delay":
-        await new Promise<void>((resolve) => {
-          this.#ctx.clock.after(fault.delayMs ?? 2_000, resolve);
-        });
+        await this.#ctx.clock.wait(fault.delayMs ?? 2_000);
         return false;
       case "reorder":
         await new Promise<void>((resolve) => {
