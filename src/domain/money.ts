@@ -112,10 +112,6 @@ export function money(amountMinor: bigint, currency: string): Money {
   return { amountMinor, currency };
 }
 
-export function zeroMoney(currency: string): Money {
-  return money(0n, currency);
-}
-
 function requireSameCurrency(a: Money, b: Money): void {
   if (a.currency !== b.currency) {
     throw new MoneyError("currency_mismatch", `${a.currency} and ${b.currency} cannot be combined.`);
@@ -147,10 +143,6 @@ export function compareMoney(a: Money, b: Money): -1 | 0 | 1 {
 /** True when currency and amount are equal. Unlike `compareMoney` it answers for two currencies too: false. */
 export function sameMoney(a: Money, b: Money): boolean {
   return a.currency === b.currency && a.amountMinor === b.amountMinor;
-}
-
-export function isZeroMoney(amount: Money): boolean {
-  return amount.amountMinor === 0n;
 }
 
 /** The number alone in major units with its exact decimals and no grouping: "180.00", "9899", "1.234". */

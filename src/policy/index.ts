@@ -6,7 +6,6 @@ export {
   type ActivePolicy,
   activatePolicy,
   activePolicy,
-  lockActivePolicy,
   policyVersion,
 } from "./active-policy.js";
 export {
@@ -17,8 +16,7 @@ export {
   explanationJson,
   type PolicyCheck,
 } from "./explain.js";
-export { gatherFacts } from "./gather-facts.js";
-export { judgementOf, makeJudge } from "./judge.js";
+export { makeJudge } from "./judge.js";
 export {
   loadPolicyFile,
   type PolicyWatch,
@@ -29,6 +27,5 @@ export {
   type LoadedPolicy,
   PolicyFileError,
   type PolicyFileProblem,
-  problemText,
   readPolicyText,
 } from "./policy-text.js";

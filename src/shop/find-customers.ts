@@ -3,8 +3,8 @@ import type { SqlRunner } from "../db/connect.js";
 import { findReferences, normalEmail, plainSpelling, referenceSpellings } from "../domain/text/references.js";
 import type { Customer } from "./types.js";
 
-/** Fewer letters name half the shop. */
-const MIN_QUERY_LENGTH = 2;
+/** Fewer letters name half the shop, and no index helps to find them: they are looked up as a whole reference only. */
+const MIN_PART_LENGTH = 3;
 const MAX_FOUND = 10;
 
 export interface FoundCustomers {
@@ -14,18 +14,18 @@ export interface FoundCustomers {
 }
 
 /**
- * Customers whose reference is `query`, whose e-mail contains it or whose name contains it (case and typographic variants
- * do not matter; accents do). All that fit, exact ones first: an ambiguous query is answered with everybody it may mean.
+ * Customers whose reference is `query`, whose e-mail contains it or whose name contains it (case, accents and
+ * typographic variants do not matter). All that fit, exact ones first: an ambiguous query is answered with everybody it may mean.
  */
 export async function findCustomers(db: SqlRunner, query: string): Promise<FoundCustomers> {
   const text = plainSpelling(query).trim();
-  if (text.length < MIN_QUERY_LENGTH) return { customers: [], more: false };
+  const part = text.length < MIN_PART_LENGTH ? null : `%${likeText(text.toLowerCase())}%`;
   const rows = await db.sql<Customer>(
     "shop.find-customers",
     `SELECT id, ref, name, email FROM customers
-     WHERE ref = ANY($1) OR email_normal LIKE $2 OR name ILIKE $2
-     ORDER BY (ref = ANY($1)) DESC, (email_normal = $3) DESC, (lower(name) = $3) DESC, name, ref LIMIT $4`,
-    [referenceSpellings(text), `%${likeText(text.toLowerCase())}%`, normalEmail(text), MAX_FOUND + 1],
+     WHERE ref = ANY($1) OR email_normal LIKE $2 OR plain_name(name) LIKE plain_name($2)
+     ORDER BY (ref = ANY($1)) DESC, (email_normal = $3) DESC, (plain_name(name) = plain_name($3)) DESC, name, ref LIMIT $4`,
+    [referenceSpellings(text), part, normalEmail(text), MAX_FOUND + 1],
   );
   return { customers: rows.slice(0, MAX_FOUND), more: rows.length > MAX_FOUND };
 }

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Tx } from "../../src/db/connect.js";
 import type { Judgement, JudgeSubject } from "../../src/domain/ports/judge.js";
+import { gatherFacts } from "../../src/policy/gather-facts.js";
 import {
   activatePolicy,
   activePolicy,
   explainDecision,
   explanationJson,
-  gatherFacts,
   makeJudge,
   policyVersion,
   readPolicyText,

@@ -66,6 +66,8 @@ describe("finding customers", () => {
     ["Tom.W@Shop.Example", ["Tom Whitfield"]],
     ["whit", ["Tom Whitfield", "Tomasz Whitmore"]],
     ["o’brien", ["Zoë O'Brien"]],
+    ["ZOE", ["Zoë O'Brien"]],
+    ["moréau", ["Alice Moreau"]],
     ["pat@shop.example", ["Pat Riley", "Pat Rowan"]],
     ["%", []],
     ["__", []],

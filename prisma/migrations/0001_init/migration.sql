@@ -34,7 +34,12 @@ CREATE TABLE customers (
   updated_at timestamptz NOT NULL DEFAULT countersign_now()
 );
 CREATE INDEX customers_email_normal ON customers (email_normal);
-CREATE INDEX customers_name_trgm ON customers USING gin (name gin_trgm_ops);
+-- Names are looked for without their case and accents. Declared immutable: the dictionary is named and does not change.
+CREATE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT lower(public.unaccent('public.unaccent'::regdictionary, name))
+$$;
+CREATE INDEX customers_name_trgm ON customers USING gin (plain_name(name) gin_trgm_ops);
+CREATE INDEX customers_email_trgm ON customers USING gin (email_normal gin_trgm_ops);
 
 CREATE TABLE orders (
   id text PRIMARY KEY,
