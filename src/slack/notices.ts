@@ -18,7 +18,7 @@ import type {
 } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
 import { RUN_CARD_INTERVAL_MS } from "./limits.js";
-import type { SlackConfig } from "./types.js";
+import type { SlackConfig } from "./settings.js";
 
 export interface NoticesContext {
   readonly ids: Ids;

@@ -11,52 +11,9 @@ import type { Clock, Ids } from "../domain/ports/clock.js";
 import type { Directory } from "../domain/ports/directory.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { Wake } from "../domain/ports/wake.js";
+import type { SlackConfig, SlackMetrics } from "./settings.js";
 import type { SlackUseCases } from "./use-cases.js";
 import type { SlackWeb } from "./web.js";
-
-/** Counters and timers that operations may watch. Every method is cheap and never throws. */
-export interface SlackMetrics {
-  /** From arrival to acknowledgement, milliseconds. */
-  acknowledged(kind: string, ms: number): void;
-  /** Slack asked us to slow down on this method. */
-  rateLimited(method: string): void;
-  /** A write ended: `ok`, or Slack's error code, or `unknown` when the answer was lost. */
-  called(method: string, outcome: string): void;
-  /** Something arrived that was refused before it was stored (foreign app, old timestamp, …). */
-  refused(why: string): void;
-}
-
-export const SILENT_METRICS: SlackMetrics = {
-  acknowledged: () => {},
-  rateLimited: () => {},
-  called: () => {},
-  refused: () => {},
-};
-
-/** CONTRACT §3, the Slack part. Channel ids as Slack spells them. */
-export interface SlackConfig {
-  readonly botToken: string;
-  /** Which of the two secrets is set chooses the transport. */
-  readonly transport:
-    | { readonly mode: "http"; readonly signingSecret: string }
-    | { readonly mode: "socket"; readonly appToken: string };
-  /** Web API base, with its trailing slash. */
-  readonly apiUrl: string;
-  readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };
-  /** TCP port of the one HTTP server. 0 takes any free one (tests). */
-  readonly port: number;
-}
-
-/** Who we are in Slack, from auth.test. */
-export interface SlackIdentity {
-  readonly teamId: string;
-  readonly enterpriseId: string | null;
-  readonly isEnterpriseInstall: boolean;
-  readonly botUserId: string;
-  readonly botId: string | null;
-  /** Null while Slack has not told us: then the signing secret or app token alone proves that a request is for us. */
-  readonly appId: string | null;
-}
 
 /** Rows in, messages out: what `sendOutbox`, `renderCard` and the sweeps need. */
 export interface SlackSendContext {

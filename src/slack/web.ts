@@ -16,8 +16,8 @@ import {
 import { Agent, fetch as undiciFetch } from "undici";
 import { CountersignError } from "../domain/errors.js";
 import type { Logger } from "../domain/ports/logger.js";
+import type { SlackConfig, SlackIdentity } from "./settings.js";
 import { askIdentity } from "./transport/ask-identity.js";
-import type { SlackConfig, SlackIdentity } from "./types.js";
 
 export interface SlackWeb {
   /** Approval cards, decisions, one-off posts. */

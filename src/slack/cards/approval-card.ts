@@ -100,7 +100,7 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
     binding.subscriptionRef === null
       ? null
       : { label: "Subscription", value: { theirs: subscriptionText(approval) } },
-    { label: "Customer", value: { theirs: `${binding.customerName} (${binding.customerRef})` } },
+    { label: "Customer", value: { theirs: withRef(binding.customerName, binding.customerRef) } },
     { label: "What is done", value: { theirs: scopeText(approval, operation) } },
     left === null ? null : { label: "Left to refund", value: { theirs: left } },
     { label: "Asked by", value: { ours: listOf(binding.filers.map(mentionUser)) || "nobody known" } },
@@ -112,10 +112,12 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
   return table.filter((row) => row !== null);
 }
 
-function orderText({ binding }: Approval): string {
-  const status = binding.world.order?.status;
-  return status === undefined ? (binding.orderRef ?? "?") : `${binding.orderRef ?? "?"} (${status})`;
-}
+/** Two values in one row, each cleaned for itself, so that neither reaches into the other. */
+const withRef = (value: string, inBrackets: string | undefined): string =>
+  inBrackets === undefined ? oneLine(value) : `${oneLine(value)} (${oneLine(inBrackets)})`;
+
+const orderText = ({ binding }: Approval): string =>
+  withRef(binding.orderRef ?? "?", binding.world.order?.status);
 
 /** What could still be refunded on the order when the card was made, this operation not yet counted. */
 function leftText({ binding }: Approval): string | null {
@@ -125,12 +127,8 @@ function leftText({ binding }: Approval): string | null {
     : formatMoney({ amountMinor: payment.refundableMinor, currency: payment.currency });
 }
 
-function subscriptionText({ binding }: Approval): string {
-  const status = binding.world.subscription?.status;
-  return status === undefined
-    ? (binding.subscriptionRef ?? "?")
-    : `${binding.subscriptionRef ?? "?"} (${status})`;
-}
+const subscriptionText = ({ binding }: Approval): string =>
+  withRef(binding.subscriptionRef ?? "?", binding.world.subscription?.status);
 
 function scopeText({ binding }: Approval, operation: OperationFacts): string {
   const again = binding.occurrence > 1 ? `, occurrence ${binding.occurrence}` : "";

@@ -9,7 +9,8 @@
  */
 import type { App, ReceiverEvent } from "@slack/bolt";
 import type { JsonObject } from "../../domain/json.js";
-import type { SlackContext, SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
+import type { SlackContext } from "../types.js";
 import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
 import { belongsToUs } from "./ours.js";
 import { type InboxRow, type Stored, storeArrival, withdraw } from "./store.js";

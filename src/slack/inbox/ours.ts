@@ -1,6 +1,6 @@
 /** Is a payload for our app and from our workspace? The signature or the socket proved who sent it; this proves for whom. */
 import type { JsonObject } from "../../domain/json.js";
-import type { SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
 
 export type Belongs =
   | { readonly ok: true }

@@ -11,7 +11,7 @@ import type { Policy } from "../../domain/policy/policy.js";
 import type { Clock } from "../../domain/ports/clock.js";
 import type { Directory, Person, PersonReading } from "../../domain/ports/directory.js";
 import type { Logger } from "../../domain/ports/logger.js";
-import type { SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
 import { callFailure, type SlackWeb } from "../web.js";
 import { type Profile, profileOf, standingOf } from "./profile.js";
 

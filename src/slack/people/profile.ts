@@ -1,7 +1,7 @@
 /** What users.info says about a person, reduced to what decides their standing. */
 import type { UsersInfoResponse } from "@slack/web-api";
 import type { Person } from "../../domain/ports/directory.js";
-import type { SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
 
 export interface Profile {
   readonly id: string;

@@ -7,10 +7,8 @@
  * 3. Cutting never splits a character or an entity, and says that it cut.
  */
 
-/** Format characters: bidi marks and overrides, zero width, soft hyphen, tags, invisible operators. */
-const FORMAT = /\p{Cf}/gu;
-/** Invisible, but letters or marks by category: joiner, Hangul and Khmer fillers. */
-const FILLERS = /\u034F|\u115F|\u1160|\u17B4|\u17B5|\u3164|\uFFA0|\u180B|\u180C|\u180D|\u2800/gu;
+/** Format characters and whatever shows nothing: bidi controls, zero width, fillers, tags. The emoji variation selector stays. */
+const INVISIBLE = /(?!\uFE0F)(?:\p{Cf}|\p{Default_Ignorable_Code_Point}|\u2800)/gu;
 const LONE_SURROGATES = /\p{Surrogate}/gu;
 /** C0 and C1 controls; line feeds are kept, tabs become blanks before. */
 const CONTROLS = /(?!\n)\p{Cc}/gu;
@@ -24,8 +22,7 @@ export function clean(text: string): string {
     .replace(/\t/gu, " ")
     .replace(LONE_SURROGATES, "\uFFFD")
     .replace(CONTROLS, "")
-    .replace(FORMAT, "")
-    .replace(FILLERS, "")
+    .replace(INVISIBLE, "")
     .replace(STACKED_MARKS, "$1")
     .replace(/[^\S\n]{3,}/gu, "  ")
     .replace(/ +\n/gu, "\n")

@@ -1,5 +1,5 @@
 import type { WebClient } from "@slack/web-api";
-import type { SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
 
 /** auth.test, and where it names no app the app of our bot. */
 export async function askIdentity(client: WebClient): Promise<SlackIdentity> {

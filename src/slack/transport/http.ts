@@ -8,7 +8,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { HTTPReceiver } from "@slack/bolt";
 import type { Logger } from "../../domain/ports/logger.js";
 import { ArrivalRefused } from "../inbox/gate.js";
-import type { HttpRoutes, SlackMetrics } from "../types.js";
+import type { SlackMetrics } from "../settings.js";
+import type { HttpRoutes } from "../types.js";
 import { sdkLogger } from "../web.js";
 
 const MAX_SKEW_S = 300;

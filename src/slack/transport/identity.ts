@@ -1,7 +1,7 @@
 /** Who we are in Slack: auth.test once, again and again until Slack answers, so that the order of starting does not matter. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "../../domain/ports/logger.js";
-import type { SlackIdentity } from "../types.js";
+import type { SlackIdentity } from "../settings.js";
 import { refusalCode, type SlackWeb, slackRefusedUs } from "../web.js";
 
 export interface IdentityReader {
