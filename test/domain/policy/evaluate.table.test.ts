@@ -360,3 +360,51 @@ describe("totals of other shapes", () => {
     expect(brief(evaluate(proposal, { ...base, totals }, contract))).toBe("hold supervisor×1");
   });
 });
+
+describe("what an answer says besides", () => {
+  it("an approval of every cancellation, where auto is false", () => {
+    const kind = { auto: false, approval: [{ role: "supervisor" }] };
+    const policy = policyOf({ ...CONTRACT_FILE, kinds: { cancel_order: kind, cancel_subscription: kind } });
+    for (const proposal of [cancelOrder, cancelSubscription]) {
+      const answer = ask(proposal, {}, policy);
+      expect(brief(answer)).toBe("hold supervisor×1");
+      expect(reasons(answer)).toEqual([
+        "The policy asks for an approval of this, whatever the case.",
+        "It needs the approval of one person in the role supervisor.",
+      ]);
+    }
+  });
+
+  it("which line it is, whether it is the last, and what the order comes to", () => {
+    const first = ask(refund(18000n), { spentOnOrder: 2000n });
+    expect(first).toMatchObject({ approval: { line: 0, isLastLine: false, ladderMinor: 20000n } });
+    const last = ask(refund(50001n));
+    expect(last).toMatchObject({ approval: { line: 1, isLastLine: true, ladderMinor: 50001n } });
+    expect(reasons(last).at(-1)).toBe("It needs the approval of 2 people in the role finance.");
+    expect(ask(refund(1n, "JPY"))).toMatchObject({ approval: { line: 1, isLastLine: true } });
+  });
+
+  it("nothing about cooling off when nothing cools off", () => {
+    expect(ask(refund(18000n)).rules.map(({ rule }) => rule)).toEqual(["auto", "approval"]);
+  });
+
+  it("a refusal by never for the sum, also where the last line covers everything", () => {
+    const policy = withRefund({ approval: [{ role: "finance" }], totals: [] });
+    expect(brief(ask(refund(100000n), { spentOnOrder: 100000n }, policy))).toBe("hold finance×1");
+    expect(brief(ask(refund(100000n), { spentOnOrder: 100001n }, policy))).toBe("refuse");
+  });
+
+  it("nothing about orders for a subscription, and its count by customer", () => {
+    const totals = [
+      { per: "order", windowHours: 24, count: 0, then: "refuse" },
+      { per: "customer", windowHours: 24, count: 1, then: "hold" },
+    ];
+    const kinds = { cancel_subscription: { auto: true, approval: [{ role: "supervisor" }], totals } };
+    const policy = policyOf({ ...CONTRACT_FILE, kinds });
+    expect(brief(ask(cancelSubscription, {}, policy))).toBe("allow");
+    const second = ask(cancelSubscription, { totals: { customer: { count: 1 } } }, policy);
+    expect(reasons(second)[0]).toBe(
+      "This would be cancellation number 2 for this customer in 24 hours; more than 1 needs an approval.",
+    );
+  });
+});

@@ -191,8 +191,13 @@ describe("a gate that nobody could satisfy is found when it is armed", () => {
   const people = [human("U_SUP1"), human("U_FIN1"), human("U_FIN2"), human("U_AGENT")];
   it.each<[string, Decision, number, RegExp | "possible"]>([
     ["one supervisor for one", decision(18000n), 1, "possible"],
-    ["one supervisor for two", decision(18000n), 2, /there is 1/],
-    ["the only supervisor filed it", decision(18000n, { filers: ["U_SUP1"] }), 1, /there are 0/],
+    ["one supervisor for two", decision(18000n), 2, /needs 2 people of the role supervisor .* there is 1/],
+    [
+      "the only supervisor filed it",
+      decision(18000n, { filers: ["U_SUP1"] }),
+      1,
+      /needs 1 person of the role supervisor .* there are 0/,
+    ],
     [
       "two of finance for two",
       decision(60000n, { need: { role: "finance", isLastLine: true } }),
@@ -210,6 +215,14 @@ describe("a gate that nobody could satisfy is found when it is armed", () => {
     const twice = [human("P1", { ids: ["U_FIN1"] }), human("P1", { ids: ["U_FIN2"] })];
     const what = decision(60000n, { need: { role: "finance", isLastLine: true } });
     expect(canBeDecided(twice, what, 2, contract).possible).toBe(false);
+  });
+});
+
+describe("what made somebody a member", () => {
+  it("is kept with the role: the list, or the user group", () => {
+    expect(human("U_SUP1").roleEvidence).toEqual({ supervisor: "list, as U_SUP1" });
+    expect(human("U_SUP3").roleEvidence).toEqual({ supervisor: "user group S_SUP" });
+    expect(human("U_ANY")).toMatchObject({ roles: [], rolesUnreadable: [], roleEvidence: {} });
   });
 });
 
