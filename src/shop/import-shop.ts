@@ -12,6 +12,7 @@ import type { Db, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import { ID_PREFIXES } from "../domain/ids.js";
 import type { Ids } from "../domain/ports/clock.js";
+import type { OrderBefore, PaymentBefore } from "./import-before.js";
 import { writeHelpArticles, writeItems, writeOrders, writePayments, writeShipments } from "./import-write.js";
 import { emailKey, parseShopFile, pathText, type ShopFile, type ShopProblem } from "./shop-file.js";
 
@@ -92,24 +93,6 @@ export async function importShop(
       ignoredKeys,
     };
   });
-}
-
-/** An order and its payment as they were when the import had locked them. */
-export interface OrderBefore {
-  readonly status: string;
-  readonly placedAt: Date;
-  readonly deliveredAt: Date | null;
-  readonly cancelledAt: Date | null;
-  readonly payment: PaymentBefore | null;
-}
-interface PaymentBefore {
-  readonly id: string;
-  readonly paymentIntent: string;
-  readonly currency: string;
-  readonly captured: bigint;
-  readonly reserved: bigint;
-  readonly refunded: bigint;
-  readonly refundedElsewhere: bigint;
 }
 
 async function importTime(tx: Tx): Promise<Date> {

@@ -2,7 +2,7 @@
 import type { Tx } from "../db/connect.js";
 import { ID_PREFIXES } from "../domain/ids.js";
 import type { Ids } from "../domain/ports/clock.js";
-import type { OrderBefore } from "./import-shop.js";
+import type { OrderBefore } from "./import-before.js";
 import type { ShopFile } from "./shop-file.js";
 
 type FileOrder = ShopFile["orders"][number];
