@@ -33,7 +33,8 @@ export function actor(ctx: SandboxContext, id: string): Person {
   if (person.kind === "invited") {
     throw new Refusal("user_cannot_act", `${person.realName} has not accepted the invitation yet.`);
   }
-  if (person.isBot) throw new Refusal("user_cannot_act", `${person.realName} is an app, not a person.`);
+  if (person.isBot || person.kind === "bot")
+    throw new Refusal("user_cannot_act", `${person.realName} is an app, not a person.`);
   return person;
 }
 

@@ -86,6 +86,12 @@ function readAttachments(value: unknown): JsonObject[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || !value.every(isObject)) throw new ApiError("invalid_attachments");
   if (value.length > MAX_ATTACHMENTS) throw new ApiError("too_many_attachments");
+  const problems = value.flatMap((attachment, index) =>
+    attachment["blocks"] === undefined
+      ? []
+      : checkBlocks(attachment["blocks"], "message", `/attachments/${index}/blocks`),
+  );
+  if (problems.length > 0) throw blocksError(problems);
   return value as JsonObject[];
 }
 

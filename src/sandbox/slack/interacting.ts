@@ -55,12 +55,15 @@ function refuse(ctx: SandboxContext, person: Person, error: ActError, message: s
 
 /** The one element that the request means. */
 function locate(blocks: Block[], request: ClickRequest): Located {
-  const found = [...elementsOf(blocks)].filter(
+  const named = [...elementsOf(blocks)].filter(
     (e) =>
       (request.actionId === undefined || e.actionId === request.actionId) &&
-      (request.blockId === undefined || e.blockId === request.blockId) &&
-      (request.label === undefined || e.label.startsWith(request.label)),
+      (request.blockId === undefined || e.blockId === request.blockId),
   );
+  const { label } = request;
+  const exact = named.filter((e) => e.label === label);
+  const found =
+    label === undefined ? named : exact.length > 0 ? exact : named.filter((e) => e.label.startsWith(label));
   const [one, ...more] = found;
   if (!one) throw new Refusal("unknown_element", "There is no such button or menu (any more).");
   if (more.length > 0) {

@@ -37,7 +37,7 @@ export function personView(ctx: SandboxContext, person: Person): PersonView {
     color: person.color,
     tz: person.tz,
     userGroups: ctx.data.groups.filter((g) => g.users.includes(person.id)).map((g) => g.id),
-    canAct: !person.deleted && !person.isBot && person.kind !== "invited",
+    canAct: !person.deleted && !person.isBot && person.kind !== "bot" && person.kind !== "invited",
   };
 }
 
@@ -73,8 +73,14 @@ export function channelView(ctx: SandboxContext, person: Person, channel: Channe
   };
 }
 
-export function messageView(ctx: SandboxContext, person: Person, message: Message): MessageView {
-  const replies = message.ephemeralFor === null ? repliesTo(ctx, message.channel, message.ts) : [];
+/** `known`: the replies, where the caller has them at hand. */
+export function messageView(
+  ctx: SandboxContext,
+  person: Person,
+  message: Message,
+  known?: Message[],
+): MessageView {
+  const replies = known ?? (message.ephemeralFor === null ? repliesTo(ctx, message.channel, message.ts) : []);
   const isReply = message.threadTs !== null && message.threadTs !== message.ts;
   return {
     channel: message.channel,
@@ -119,10 +125,18 @@ export function messagesFor(
     options.ephemeral === true
       ? ctx.ephemerals.filter((m) => m.channel === channelId && m.ephemeralFor === person.id)
       : [];
-  return [...messagesOf(ctx, channelId), ...ephemerals]
+  const stored = messagesOf(ctx, channelId);
+  const replies = new Map<string, Message[]>();
+  for (const message of stored) {
+    if (message.threadTs === null || message.threadTs === message.ts) continue;
+    const list = replies.get(message.threadTs) ?? [];
+    list.push(message);
+    replies.set(message.threadTs, list);
+  }
+  return [...stored, ...ephemerals]
     .filter(wanted)
     .sort((a, b) => (a.ts < b.ts ? -1 : 1))
-    .map((m) => messageView(ctx, person, m));
+    .map((m) => messageView(ctx, person, m, m.ephemeralFor === null ? (replies.get(m.ts) ?? []) : []));
 }
 
 const plain = (value: View["title"]): string | null =>

@@ -9,7 +9,7 @@ import type { SandboxContext } from "./context.js";
 import type { Block, FileInfo, JsonObject, Message, Metadata } from "./model.js";
 import { mentions, pingedUsers } from "./text.js";
 import { wireMessage } from "./wire.js";
-import { channelType, findChannel, findMessage, isMember, messagesOf } from "./workspace.js";
+import { channelType, findChannel, findMessage, isMember, messagesOf, repliesTo } from "./workspace.js";
 
 export interface MessageDraft {
   channel: string;
@@ -127,13 +127,18 @@ export function send(ctx: SandboxContext, inner: JsonObject, channel?: string): 
 }
 
 export interface MessageChange {
+  subtype?: string;
+  user?: string;
+  botId?: null;
+  reactions?: [];
+  pinged?: [];
   text?: string;
   blocks?: Block[];
   attachments?: JsonObject[];
   metadata?: Metadata | null;
   files?: FileInfo[];
   broadcast?: boolean;
-  stream?: "open" | "closed";
+  stream?: "open" | "closed" | null;
 }
 
 /** Changes a stored message. `editor` marks it as edited; null leaves it unmarked (blocks only, link previews, streams). */
@@ -183,7 +188,22 @@ export function changeMessage(
   );
 }
 
-/** Removes a message. A parent with replies would stay as a tombstone on Slack; here its replies go with it. */
+/** What stays of a deleted parent: its thread hangs on it. */
+const TOMBSTONE: MessageChange = {
+  subtype: "tombstone",
+  user: "USLACKBOT",
+  botId: null,
+  text: "This message was deleted.",
+  blocks: [],
+  attachments: [],
+  files: [],
+  reactions: [],
+  metadata: null,
+  pinged: [],
+  stream: null,
+};
+
+/** Removes a message; a parent with replies becomes a tombstone, which the app hears of as a change. */
 export function deleteMessage(ctx: SandboxContext, message: Message): void {
   if (message.ephemeralFor !== null) {
     ctx.ephemerals = ctx.ephemerals.filter((m) => m !== message);
@@ -195,8 +215,12 @@ export function deleteMessage(ctx: SandboxContext, message: Message): void {
     });
     return;
   }
+  if (repliesTo(ctx, message.channel, message.ts).length > 0) {
+    changeMessage(ctx, message, { ...structuredClone(TOMBSTONE) }, null);
+    return;
+  }
   const before = wireMessage(ctx, message, "full", { thread: false });
-  const kept = messagesOf(ctx, message.channel).filter((m) => m !== message && m.threadTs !== message.ts);
+  const kept = messagesOf(ctx, message.channel).filter((m) => m !== message);
   ctx.data.messages[message.channel] = kept;
   ctx.dirty();
   ctx.hub.emit({ type: "message_deleted", channel: message.channel, ts: message.ts, onlyFor: null });

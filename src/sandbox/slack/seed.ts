@@ -181,6 +181,15 @@ const PEOPLE: Seed[] = [
     email: "sky@parcel-partners.example",
   },
   {
+    // Slack says of it that it is no bot.
+    id: "USLACKBOT",
+    name: "slackbot",
+    realName: "Slackbot",
+    title: "Slack itself",
+    color: "757575",
+    kind: "bot",
+  },
+  {
     id: APP_IDS.botUserId,
     name: "countersign",
     realName: "Countersign",

@@ -24,7 +24,8 @@ export function messagesOf(ctx: SandboxContext, channel: string): Message[] {
 }
 
 export function findMessage(ctx: SandboxContext, channel: string, ts: string): Message | undefined {
-  return messagesOf(ctx, channel).find((m) => m.ts === ts);
+  // Recent messages are asked for most.
+  return messagesOf(ctx, channel).findLast((m) => m.ts === ts);
 }
 
 export function findEphemeral(ctx: SandboxContext, channel: string, ts: string): Message | undefined {

@@ -97,8 +97,8 @@ const LIMITS: [string, Surface, object, object, string, string][] = [
   [
     "button url 3000",
     "message",
-    inActions(press({ url: x(3000) })),
-    inActions(press({ url: x(3001) })),
+    inActions(press({ url: `https://${x(2992)}` })),
+    inActions(press({ url: `https://${x(2993)}` })),
     "/elements/0/url",
     "must be less than 3001 characters",
   ],
@@ -377,6 +377,37 @@ describe("Block Kit limits", () => {
         `unsupported type: ${(block as { type: string }).type} [json-pointer:/blocks/0/type]`,
       ]);
     }
+  });
+
+  test("10 a button's url and a picture's must be urls; only one table, one focus and 12,000 characters of markdown in all", () => {
+    const words = (blocks: object[], surface: Surface = "message"): string[] =>
+      checkBlocks(blocks, surface, "/blocks").map(sentence);
+    expect(words([inActions(press({ url: "click here" }))])).toEqual([
+      "must be a valid url [json-pointer:/blocks/0/elements/0/url]",
+    ]);
+    expect(words([{ type: "image", image_url: "javascript:alert(1)", alt_text: "x" }])).toEqual([
+      "must be a valid url [json-pointer:/blocks/0/image_url]",
+    ]);
+    const table = { type: "table", rows: [[{ type: "raw_text", text: "a" }]] };
+    expect(words([table, table])).toEqual(["only one table allowed [json-pointer:/blocks]"]);
+    const half = { type: "markdown", text: x(6_001) };
+    expect(words([half, half])).toHaveLength(1);
+    const focused = asInput({ type: "plain_text_input", focus_on_load: true });
+    expect(words([focused, focused], "modal")).toEqual([
+      "`focus_on_load` can only be set to true on one element [json-pointer:/blocks/1/element/focus_on_load]",
+    ]);
+  });
+
+  test("10 blocks inside attachments are held to the same limits", async () => {
+    const sb = await sandbox();
+    const answer = await refused(
+      web(sb).chat.postMessage({
+        channel: "C_TICK",
+        text: "x",
+        attachments: [{ blocks: [section(x(3001))] }],
+      }),
+    );
+    expect(answer.errors?.at(-1)).toContain("[json-pointer:/attachments/0/blocks/0/text/text]");
   });
 
   test("10 fields that a block does not have, and missing ones, are named", () => {

@@ -174,6 +174,60 @@ describe("changing", () => {
   });
 });
 
+describe("deleting", () => {
+  test("a parent with replies leaves a tombstone that the thread hangs on; a lone message is gone", async () => {
+    const sb = await sandbox();
+    const heard: JsonObject[] = [];
+    await socketApp(sb, (app) => {
+      app.event("message", async ({ event }) => {
+        heard.push(event as unknown as JsonObject);
+      });
+    });
+    const ticket = await sb.control.post({ as: "U_AGENT", channel: "C_TICK", text: "ticket" });
+    const lone = await sb.control.post({ as: "U_AGENT", channel: "C_TICK", text: "lone" });
+    if (!ticket.ok || !lone.ok) throw new Error("post");
+    await web(sb).chat.postMessage({ channel: "C_TICK", thread_ts: ticket.ts, text: "working on it" });
+    for (const { ts } of [ticket, lone]) {
+      expect(await sb.control.deleteMessage({ as: "U_SUP1", channel: "C_TICK", ts })).toMatchObject({
+        error: "not_author",
+      });
+      expect(await sb.control.deleteMessage({ as: "U_AGENT", channel: "C_TICK", ts })).toEqual({ ok: true });
+    }
+    expect(sb.control.messages("U_SUP1", "C_TICK")).toMatchObject([
+      { ts: ticket.ts, subtype: "tombstone", replyCount: 1 },
+    ]);
+    await web(sb).chat.postMessage({ channel: "C_TICK", thread_ts: ticket.ts, text: "still here" });
+    const thread = await web(sb).conversations.replies({ channel: "C_TICK", ts: ticket.ts });
+    expect(thread.messages?.map((m) => m.text)).toEqual([
+      "This message was deleted.",
+      "working on it",
+      "still here",
+    ]);
+    await until(() => heard.some((e) => e["subtype"] === "message_deleted"));
+    expect(heard.find((e) => e["subtype"] === "message_deleted")).toMatchObject({ deleted_ts: lone.ts });
+    expect(heard.find((e) => e["subtype"] === "message_changed")).toMatchObject({
+      message: { subtype: "tombstone", user: "USLACKBOT" },
+      previous_message: { text: "ticket" },
+    });
+  });
+
+  test("a long thread comes page by page, its parent once", async () => {
+    const sb = await sandbox();
+    const { ts = "" } = await web(sb).chat.postMessage({ channel: "C_TICK", text: "parent" });
+    for (let i = 0; i < 7; i += 1)
+      await web(sb).chat.postMessage({ channel: "C_TICK", thread_ts: ts, text: `${i}` });
+    const texts: unknown[] = [];
+    for await (const answer of web(sb).paginate("conversations.replies", {
+      channel: "C_TICK",
+      ts,
+      limit: 3,
+    })) {
+      texts.push(...(answer as unknown as { messages: { text: string }[] }).messages.map((m) => m.text));
+    }
+    expect(texts).toEqual(["parent", "0", "1", "2", "3", "4", "5", "6"]);
+  });
+});
+
 describe("who sees what", () => {
   test("17 an ephemeral message reaches one member, and nobody after a reload", async () => {
     const sb = await sandbox();

@@ -16,6 +16,8 @@ import {
   oneOf,
   type Problem,
   str,
+  url,
+  webUrl,
 } from "./check.js";
 import { ELEMENTS, type ElementType } from "./elements.js";
 import { RICH_TEXT_ELEMENTS } from "./rich-text.js";
@@ -112,7 +114,7 @@ const image = block(
   {
     required: { alt_text: str(2000, 1) },
     optional: {
-      image_url: str(3000, 1),
+      image_url: webUrl,
       slack_file: object({ optional: { id: str(), url: str(3000) } }),
       title: plainText(2000),
     },
@@ -163,7 +165,7 @@ const dataTable = block("data_table", {
   optional: { page_size: int(1, 100), row_header_column_index: int(0, 19) },
 });
 
-const source = object({ required: { type: oneOf("url"), url: str(3000, 1), text: str(3000, 1) } });
+const source = object({ required: { type: oneOf("url"), url: url(3000), text: str(3000, 1) } });
 const taskCard = block("task_card", {
   required: {
     task_id: str(255, 1),
@@ -241,10 +243,46 @@ const uniqueBlockIds: Check = (value, at, out) => {
   });
 };
 
+/** Markdown of all blocks together; and one table a message. Source: Slack's pages of these blocks. */
+const MAX_MARKDOWN = 12_000;
+
+const together: Check = (value, at, out) => {
+  if (!Array.isArray(value)) return;
+  const of = (type: string): Record<string, unknown>[] =>
+    value.filter(isObject).filter((entry) => entry["type"] === type);
+  const characters = of("markdown").reduce((sum, entry) => sum + String(entry["text"] ?? "").length, 0);
+  if (of("markdown").length > 1 && characters > MAX_MARKDOWN) {
+    out.push({
+      message: `markdown blocks must be less than ${MAX_MARKDOWN + 1} characters in all`,
+      pointer: at,
+    });
+  }
+  if (of("table").length > 1) out.push({ message: "only one table allowed", pointer: at });
+};
+
+/** Only one element of a view may take the focus. */
+const oneFocus: Check = (value, at, out) => {
+  if (!Array.isArray(value)) return;
+  let focused = 0;
+  value.forEach((entry: unknown, index) => {
+    const element = isObject(entry) ? entry["element"] : undefined;
+    if (!isObject(element) || element["focus_on_load"] !== true) return;
+    focused += 1;
+    if (focused > 1) {
+      out.push({
+        message: "`focus_on_load` can only be set to true on one element",
+        pointer: `${at}/${index}/element/focus_on_load`,
+      });
+    }
+  });
+};
+
 /** Everything wrong with a list of blocks on this surface, with pointers below `at`. */
 export function checkBlocks(blocks: unknown, surface: Surface, at: string): Problem[] {
   const out: Problem[] = [];
   list(BLOCKS[surface], MAX_BLOCKS[surface])(blocks, at, out);
   uniqueBlockIds(blocks, at, out);
+  together(blocks, at, out);
+  if (surface !== "message") oneFocus(blocks, at, out);
   return out;
 }

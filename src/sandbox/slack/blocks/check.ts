@@ -58,6 +58,21 @@ export function matches(pattern: RegExp, message: string): Check {
   };
 }
 
+/** A string of at most `max` characters that begins like a url; `schemes` narrows it. */
+export function url(max: number, schemes = /^[a-z][a-z0-9+.-]*:\S+$/iu): Check {
+  const length = str(max, 1);
+  return (value, at, out) => {
+    const before = out.length;
+    length(value, at, out);
+    if (out.length === before && !schemes.test(String(value))) {
+      out.push({ message: "must be a valid url", pointer: at });
+    }
+  };
+}
+
+/** Pictures are fetched by Slack itself. */
+export const webUrl: Check = url(3000, /^https?:\/\/\S+$/iu);
+
 /** A list of `min` to `max` items. */
 export function list(item: Check, max: number, min = 0): Check {
   return (value, at, out) => {

@@ -10,6 +10,8 @@ import {
   oneOf,
   type Problem,
   str,
+  url,
+  webUrl,
 } from "./check.js";
 import {
   confirmDialog,
@@ -62,7 +64,7 @@ const time = matches(/^([01]\d|2[0-3]):[0-5]\d$/u, "must be a time of the form H
 const image: Check = object(
   {
     required: { type: oneOf("image"), alt_text: str(2000, 1) },
-    optional: { image_url: str(3000, 1), slack_file: object({ optional: { id: str(), url: str(3000) } }) },
+    optional: { image_url: webUrl, slack_file: object({ optional: { id: str(), url: str(3000) } }) },
   },
   (value, at, out) => {
     const has = value as Record<string, unknown>;
@@ -113,7 +115,7 @@ const feedbackButton = object({
 export const ELEMENTS = {
   button: element("button", {
     required: { text: plainText(75) },
-    optional: { value: str(2000), url: str(3000, 1), ...style, ...confirm, ...accessibility },
+    optional: { value: str(2000), url: url(3000), ...style, ...confirm, ...accessibility },
   }),
   image,
   checkboxes: element(

@@ -162,7 +162,10 @@ const replies: Method = {
         : messagesOf(ctx, channel.id).filter((m) => m.threadTs === asked.ts && m.ts !== asked.ts);
     const { items, nextCursor } = page(thread.filter(between(args)), args, { limit: 999, max: 1000 });
     return {
-      messages: [asked, ...items].map((m) => wireMessage(ctx, m, shown(args))),
+      // The parent opens the first page only.
+      messages: [...(stringOf(args, "cursor") === undefined ? [asked] : []), ...items].map((m) =>
+        wireMessage(ctx, m, shown(args)),
+      ),
       has_more: nextCursor !== "",
       ...(nextCursor === "" ? {} : { response_metadata: { next_cursor: nextCursor } }),
     };
