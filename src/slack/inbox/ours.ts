@@ -7,15 +7,15 @@ export type Belongs =
   | { readonly ok: false; readonly why: "foreign_app" | "foreign_team" };
 
 /**
- * Slack Connect and org installs spell the team in different places (facts §5.1): the payload belongs to us if any of them is ours.
- * Whether the *person* is one of ours is judged later, by the directory.
+ * Slack Connect and org installs spell the team in different places (facts §5.1): an event belongs to us if any of them is ours. An
+ * interaction carries the team of whoever clicked, who may be of another company: it is let in, and they are told why not.
  */
 export function belongsToUs(body: JsonObject, identity: SlackIdentity): Belongs {
   const appId = body["api_app_id"];
   if (identity.appId !== null && typeof appId === "string" && appId !== identity.appId) {
     return { ok: false, why: "foreign_app" };
   }
-  const teams = teamsNamed(body);
+  const teams = body["event"] === undefined ? [] : teamsNamed(body);
   if (teams.length === 0) return { ok: true };
   const mine = teams.some(
     (team) => team === identity.teamId || (identity.enterpriseId !== null && team === identity.enterpriseId),
@@ -23,28 +23,19 @@ export function belongsToUs(body: JsonObject, identity: SlackIdentity): Belongs 
   return mine ? { ok: true } : { ok: false, why: "foreign_team" };
 }
 
-/** The person's own team, where the payload says it. */
+/** The person's own team, where the payload says it: with the user, or flat in a command. */
 export function personTeam(body: JsonObject): string | null {
   const user = object(body["user"]);
-  const team = user?.["team_id"];
+  const team = user?.["team_id"] ?? (body["command"] === undefined ? undefined : body["team_id"]);
   return typeof team === "string" && team !== "" ? team : null;
 }
 
 function teamsNamed(body: JsonObject): string[] {
-  const team = object(body["team"]);
-  const user = object(body["user"]);
-  const view = object(body["view"]);
-  const enterprise = object(body["enterprise"]);
   const authorizations = Array.isArray(body["authorizations"]) ? body["authorizations"] : [];
   const values = [
     body["team_id"],
     body["context_team_id"],
     body["enterprise_id"],
-    team?.["id"],
-    team?.["enterprise_id"],
-    enterprise?.["id"],
-    user?.["team_id"],
-    view?.["app_installed_team_id"],
     ...authorizations.flatMap((item) => [object(item)?.["team_id"], object(item)?.["enterprise_id"]]),
   ];
   return values.filter((value): value is string => typeof value === "string" && value !== "");

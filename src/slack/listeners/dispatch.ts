@@ -131,6 +131,7 @@ export function handleCommand(ctx: SlackContext, body: JsonObject, live: boolean
   return {
     to: { userId, place, responseUrl },
     reply: async () => {
+      if (await isForeign(ctx, body)) return say(FOREIGN);
       switch (command.command) {
         case COMMANDS.ticket:
           return ticketCommand(ctx, command);
