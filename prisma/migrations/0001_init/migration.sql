@@ -346,6 +346,8 @@ CREATE TABLE operations (
   resolved_by_person boolean NOT NULL DEFAULT false,
   -- how much of the reservation this operation still holds; zero once confirmed or released
   reserved_minor bigint NOT NULL DEFAULT 0,
+  -- totals under which it is counted once it is prepared
+  scopes text[] NOT NULL DEFAULT '{}',
   attempts integer NOT NULL DEFAULT 0,
   probes integer NOT NULL DEFAULT 0,
   not_before timestamptz,
@@ -374,6 +376,7 @@ CREATE INDEX operations_due ON operations (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX operations_list ON operations (created_at DESC, id DESC);
 CREATE INDEX operations_key ON operations (key);
 CREATE INDEX operations_order ON operations (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX operations_subscription ON operations (subscription_id) WHERE subscription_id IS NOT NULL;
 CREATE INDEX operations_ticket ON operations (ticket_id) WHERE ticket_id IS NOT NULL;
 CREATE INDEX operations_run ON operations (owner_run_id) WHERE owner_run_id IS NOT NULL;
 CREATE INDEX operations_provider_ref ON operations (provider_ref) WHERE provider_ref IS NOT NULL;
@@ -452,7 +455,6 @@ CREATE TABLE operation_events (
   body text NOT NULL,
   prev_hash text NOT NULL,
   hash text NOT NULL,
-  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
   CONSTRAINT operation_events_seq_is_unique_in_operation UNIQUE (operation_id, seq),
   CONSTRAINT operation_events_have_one_successor UNIQUE (operation_id, prev_hash)
 );
@@ -489,7 +491,7 @@ CREATE TRIGGER audit_blocks_no_truncate BEFORE TRUNCATE ON audit_blocks
 CREATE TABLE audit_subjects (
   hash text PRIMARY KEY,
   salt text NOT NULL,
-  value text NOT NULL,
+  value text NOT NULL CONSTRAINT audit_subjects_value_is_unique UNIQUE,
   created_at timestamptz NOT NULL DEFAULT countersign_now()
 );
 
@@ -498,7 +500,8 @@ CREATE TABLE total_scopes (
   name text PRIMARY KEY
 );
 CREATE TABLE total_entries (
-  scope text NOT NULL REFERENCES total_scopes (name),
+  -- no foreign key: a scope that no rule counts has no lock row
+  scope text NOT NULL,
   operation_id text NOT NULL REFERENCES operations (id),
   kind text NOT NULL,
   currency text NOT NULL,

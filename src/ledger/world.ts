@@ -1,0 +1,184 @@
+/**
+ * The rows that a turn's writes touch, found and locked in the order operation, order, payment, totals' scopes.
+ *
+ * Rows of one kind are locked in the order of their ids (scopes: names), so that two turns never wait for each other.
+ */
+import type { Tx } from "../db/connect.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Operation } from "../domain/operation.js";
+import { type OperationRow, operationColumns, toOperation } from "./rows.js";
+
+/** An order with its payment, locked. Amounts in minor units. */
+export interface OrderLock {
+  id: string;
+  ref: string;
+  customerId: string;
+  customerRef: string;
+  payment: {
+    id: string;
+    paymentIntent: string;
+    currency: string;
+    captured: bigint;
+    /** What is left; falls while the turn reserves. */
+    left: bigint;
+  } | null;
+}
+
+export interface SubscriptionLock {
+  id: string;
+  ref: string;
+  customerId: string;
+  customerRef: string;
+  providerRef: string;
+}
+
+export interface World {
+  orders: Map<string, OrderLock>;
+  subscriptions: Map<string, SubscriptionLock>;
+}
+
+/**
+ * Operations that may answer for one of the keys (live ones, and ended ones that a ticket is told again), and those of the ids;
+ * locked until the transaction ends.
+ */
+export async function lockOperations(
+  tx: Tx,
+  wanted: { keys: readonly string[]; ids: readonly OperationId[] },
+): Promise<Operation[]> {
+  const rows =
+    wanted.ids.length === 0
+      ? await tx.sql<OperationRow>("ledger.lock_keys", LOCK_KEYS, [wanted.keys])
+      : await tx.sql<OperationRow>("ledger.lock_keys_and_ids", LOCK_KEYS_AND_IDS, [wanted.keys, wanted.ids]);
+  return rows.map(toOperation);
+}
+
+/** $1 keys. One row an operation, in the order of ids. */
+const LOCK_KEYS = `
+SELECT ${operationColumns("o")} FROM operations o
+WHERE o.key = ANY($1::text[]) AND (o.key_live OR o.status IN ('DENIED', 'REJECTED'))
+ORDER BY o.id
+FOR NO KEY UPDATE`;
+
+/** $1 keys, $2 ids. */
+const LOCK_KEYS_AND_IDS = `
+SELECT ${operationColumns("o")} FROM operations o
+WHERE (o.key = ANY($1::text[]) AND (o.key_live OR o.status IN ('DENIED', 'REJECTED'))) OR o.id = ANY($2::text[])
+ORDER BY o.id
+FOR NO KEY UPDATE`;
+
+/** True when a live operation has one of these keys by now: it was committed while this transaction waited for a lock. */
+export async function keyIsHeld(tx: Tx, keys: readonly string[]): Promise<boolean> {
+  const rows = await tx.sql(
+    "ledger.key_is_held",
+    "SELECT 1 FROM operations WHERE key = ANY($1::text[]) AND key_live LIMIT 1",
+    [keys],
+  );
+  return rows.length > 0;
+}
+
+interface OrderLockRow {
+  id: string;
+  ref: string;
+  customer_id: string;
+  customer_ref: string;
+  payment_id: string;
+  payment_intent: string;
+  currency: string;
+  captured: bigint;
+  left_minor: bigint;
+}
+
+/** $1 order references. Orders and their payments are locked row by row, order first. */
+const LOCK_ORDERS = `
+SELECT o.id, o.ref, o.customer_id, c.ref AS customer_ref, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
+       p.captured - p.reserved - p.refunded - p.refunded_elsewhere AS left_minor
+FROM orders o JOIN payments p ON p.order_id = o.id JOIN customers c ON c.id = o.customer_id
+WHERE o.ref = ANY($1::text[])
+ORDER BY o.id
+FOR NO KEY UPDATE OF o, p`;
+
+/** $1 order references. For orders without a payment. */
+const LOCK_UNPAID_ORDERS = `
+SELECT o.id, o.ref, o.customer_id, c.ref AS customer_ref
+FROM orders o JOIN customers c ON c.id = o.customer_id
+WHERE o.ref = ANY($1::text[])
+ORDER BY o.id
+FOR NO KEY UPDATE OF o`;
+
+/** $1 subscription references. */
+const LOCK_SUBSCRIPTIONS = `
+SELECT s.id, s.ref, s.customer_id AS "customerId", c.ref AS "customerRef", s.provider_ref AS "providerRef"
+FROM subscriptions s JOIN customers c ON c.id = s.customer_id
+WHERE s.ref = ANY($1::text[])
+ORDER BY s.id
+FOR NO KEY UPDATE OF s`;
+
+/** Locks orders with their payments, and subscriptions. What does not exist is missing from the maps. */
+export async function lockWorld(
+  tx: Tx,
+  refs: { orders: readonly string[]; subscriptions: readonly string[] },
+): Promise<World> {
+  const world: World = { orders: new Map(), subscriptions: new Map() };
+  if (refs.orders.length > 0) {
+    const rows = await tx.sql<OrderLockRow>("ledger.lock_orders", LOCK_ORDERS, [refs.orders]);
+    for (const row of rows) world.orders.set(row.ref, toOrderLock(row));
+    const unpaid = refs.orders.filter((ref) => !world.orders.has(ref));
+    if (unpaid.length > 0) {
+      const others = await tx.sql<Omit<OrderLockRow, "payment_id">>(
+        "ledger.lock_unpaid_orders",
+        LOCK_UNPAID_ORDERS,
+        [unpaid],
+      );
+      for (const row of others) {
+        world.orders.set(row.ref, {
+          id: row.id,
+          ref: row.ref,
+          customerId: row.customer_id,
+          customerRef: row.customer_ref,
+          payment: null,
+        });
+      }
+    }
+  }
+  if (refs.subscriptions.length > 0) {
+    const rows = await tx.sql<SubscriptionLock>("ledger.lock_subscriptions", LOCK_SUBSCRIPTIONS, [
+      refs.subscriptions,
+    ]);
+    for (const row of rows) world.subscriptions.set(row.ref, row);
+  }
+  return world;
+}
+
+const toOrderLock = (row: OrderLockRow): OrderLock => ({
+  id: row.id,
+  ref: row.ref,
+  customerId: row.customer_id,
+  customerRef: row.customer_ref,
+  payment: {
+    id: row.payment_id,
+    paymentIntent: row.payment_intent,
+    currency: row.currency,
+    captured: row.captured,
+    left: row.left_minor,
+  },
+});
+
+/** $1 names, sorted. Rows made here are locked by having been made. */
+const LOCK_SCOPES = `
+WITH made AS (
+  INSERT INTO total_scopes (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO NOTHING RETURNING name
+), held AS (
+  SELECT name FROM total_scopes WHERE name = ANY($1::text[]) ORDER BY name FOR NO KEY UPDATE
+)
+SELECT name FROM made UNION ALL SELECT name FROM held`;
+
+/** Locks the totals' scopes, by name; makes those that are new. */
+export async function lockScopes(tx: Tx, names: Iterable<string>): Promise<void> {
+  let missing = [...new Set(names)].sort();
+  while (missing.length > 0) {
+    const rows = await tx.sql<{ name: string }>("ledger.lock_scopes", LOCK_SCOPES, [missing]);
+    const held = new Set(rows.map(({ name }) => name));
+    // A scope that another transaction made while this statement waited is not in its snapshot: the next one sees it.
+    missing = missing.filter((name) => !held.has(name));
+  }
+}
