@@ -133,6 +133,16 @@ export class SandboxClock {
     };
   }
 
+  /** Runs `fn` every `ms` of real time; returns the function that ends it. */
+  every(ms: number, fn: () => void): () => void {
+    const handle = setInterval(fn, ms);
+    this.#timeouts.add(handle);
+    return () => {
+      clearInterval(handle);
+      this.#timeouts.delete(handle);
+    };
+  }
+
   /** Lets everybody go who waits, and calls off what was to run later in sandbox time. Real timeouts go on. */
   release(): void {
     for (const done of [...this.#waits]) done();

@@ -7,6 +7,7 @@ import type { z } from "zod";
 import type { SandboxContext } from "./context.js";
 import * as schema from "./control-schema.js";
 import type { ProductReadPort, SlackSandboxControl } from "./control-types.js";
+import { json } from "./reply.js";
 import { openStream } from "./stream.js";
 import { readBody } from "./web-api/parse.js";
 
@@ -134,10 +135,4 @@ function problem(error: unknown): string | null {
   if (error instanceof Error && error.name === "$ZodError") return error.message;
   if (error instanceof Error && error.name === "ZodError") return error.message;
   return null;
-}
-
-export function json(res: ServerResponse, status: number, body: unknown): void {
-  if (res.destroyed || res.headersSent) return;
-  res.writeHead(status, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
-  res.end(JSON.stringify(body ?? { ok: true }));
 }

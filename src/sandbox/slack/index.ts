@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { type ClockOptions, SandboxClock } from "./clock.js";
 import { type SandboxContext, WorkCount } from "./context.js";
 import { createControl } from "./control.js";
-import { createControlHttp, json } from "./control-http.js";
+import { createControlHttp } from "./control-http.js";
 import type { ProductReadPort, SettingsView, SlackSandboxControl } from "./control-types.js";
 import { Dispatcher } from "./delivery/dispatcher.js";
 import { HttpTransport } from "./delivery/http-transport.js";
@@ -20,6 +20,7 @@ import { Journal } from "./journal.js";
 import { readManifest } from "./manifest.js";
 import { readStored, Store } from "./persistence.js";
 import { passOn } from "./proxy.js";
+import { json } from "./reply.js";
 import { useResponseUrl } from "./response-url.js";
 import { APP_IDS, DEFAULT_MANIFEST, HOME_TEAM, seedWorkspace } from "./seed.js";
 import { SeededIds } from "./seeded-ids.js";
@@ -166,7 +167,13 @@ export async function startSlackSandbox(options: SlackSandboxOptions): Promise<S
   const pageDir = options.pageDir ?? fileURLToPath(new URL("../page", import.meta.url));
 
   const server = createServer((req, res) => {
-    void route(req, res).catch(() => {
+    void route(req, res).catch((error: unknown) => {
+      // A fault of the sandbox itself: seen in the journal, never only as a closed connection.
+      const request = {
+        path: req.url ?? "",
+        error: error instanceof Error ? (error.stack ?? error.message) : "?",
+      };
+      ctx.journal.add({ kind: "admin", what: "sandbox_error", request });
       if (!res.headersSent) json(res, 500, { ok: false, error: "fatal_error" });
       else res.destroy();
     });

@@ -1,6 +1,6 @@
 /** Passes control calls on to the payments sandbox, so that the page talks to one origin only. */
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
-import { json } from "./control-http.js";
+import { json } from "./reply.js";
 
 /** `rest` is the path below `/sandbox/payments/`, with its query. */
 export function passOn(req: IncomingMessage, res: ServerResponse, base: string, rest: string): void {

@@ -1,9 +1,9 @@
 /** Live updates for one person's page, as server-sent events. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SandboxContext } from "./context.js";
-import { json } from "./control-http.js";
 import type { SlackSandboxControl, StreamEvent } from "./control-types.js";
 import { eventsFor } from "./looking.js";
+import { json } from "./reply.js";
 import { findPerson } from "./workspace.js";
 
 /** A comment frame this often keeps proxies and half-open sockets honest. */
@@ -43,9 +43,9 @@ export function openStream(
     for (const event of eventsFor(ctx, person, change, connected)) res.write(frame(event, seq));
   }
   const end = control.subscribe(as, (event, seq) => res.write(frame(event, seq)));
-  const timer = setInterval(() => res.write(": still here\n\n"), KEEP_ALIVE_MS);
+  const quiet = ctx.clock.every(KEEP_ALIVE_MS, () => res.write(": still here\n\n"));
   res.on("close", () => {
-    clearInterval(timer);
+    quiet();
     end();
   });
 }
