@@ -11,8 +11,7 @@ import { listRefunds, readByRef, readProblem, readSubscription } from "./listing
 import { buildRequest, checkRequest, invoke } from "./request.js";
 import { createTransport } from "./transport.js";
 
-export { createWebhookVerifier, readEvent, WEBHOOK_TOLERANCE_S } from "./webhook.js";
-export { CANCELS_AT_PERIOD_END } from "./wire.js";
+export { createWebhookVerifier, readEvent } from "./webhook.js";
 
 export interface PaymentsOptions {
   secretKey: string;

@@ -9,7 +9,7 @@ import type { JsonObject } from "../domain/json.js";
 import type { ProviderEvent, VerifyWebhook } from "../domain/ports/payment-provider.js";
 
 /** How far the time in a signature may be from ours, either way, seconds. Stripe's own default for the past. */
-export const WEBHOOK_TOLERANCE_S = 300;
+const WEBHOOK_TOLERANCE_S = 300;
 
 const eventSchema = z.object({
   id: z.string().min(1),

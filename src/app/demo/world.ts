@@ -86,7 +86,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       mode: options.transport,
       requestUrl: `http://127.0.0.1:${productPort}/slack/events`,
       rateLimits: true,
-      paymentsControlUrl: payments.url,
+      paymentsControlUrl: payments.controlUrl,
       ...(options.keepWorkspace ? { stateFile: path.join(options.dataDir, "slack-workspace.json") } : {}),
       ...(options.operations === undefined ? {} : { productReadPort: { operations: options.operations } }),
     });

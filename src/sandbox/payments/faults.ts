@@ -20,7 +20,6 @@ const matchSchema = z.strictObject({
   operationId: z.string().optional(),
   idempotencyKey: z.string().optional(),
 });
-export type FaultMatch = z.infer<typeof matchSchema>;
 
 const common = {
   /** How often it fires; null: until disarmed. */

@@ -17,21 +17,10 @@ import { startServer } from "./server.js";
 import * as store from "./store.js";
 import { createWebhooks, type WebhookTarget } from "./webhooks.js";
 
-export type {
-  CommittedEffect,
-  Counts,
-  PaymentsControl,
-  RequestFilter,
-  SeedPayment,
-  SeedSubscription,
-} from "./control.js";
-export type { AutoProvision } from "./engine.js";
-export type { Fault, FaultKind, FaultMatch, FaultSpec, FaultStatus } from "./faults.js";
+export type { PaymentsControl } from "./control.js";
+export type { FaultSpec } from "./faults.js";
 export type { ProviderPromises } from "./promises.js";
-export type { ChargeRecord, RefundStatus, RequestRecord, SubscriptionRecord } from "./records.js";
-export type { DeliveryRecord, Forgery, WebhookMode, WebhookTarget } from "./webhooks.js";
 export { signatureHeader } from "./webhooks.js";
-export { WireError } from "./wire-error.js";
 
 export interface PaymentsSandboxOptions {
   /** A PostgreSQL database for the sandbox alone; its tables are made in the schema `payments_sandbox`. */
@@ -75,6 +64,7 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
   const clock = createSandboxClock(options.clock);
   const onError = options.onError ?? (() => {});
   const db = await store.openDatabase(options.databaseUrl);
+  const requestLog = store.openRequestLog(options.databaseUrl);
   try {
     const last = await store.lastOrdinals(db);
     const requestCounter = createCounter(last.requests);
@@ -142,7 +132,7 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
           return { ordinal, id: deterministicId(seed, "req", ordinal) };
         },
         note: (request, identity) =>
-          store.insertRequest(db, {
+          store.insertRequest(requestLog, {
             ordinal: identity.ordinal,
             id: identity.id,
             method: request.method,
@@ -167,11 +157,11 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
         await server.close();
         await background.settle();
         await webhooks.stop();
-        await db.end();
+        await Promise.all([db.end(), requestLog.end()]);
       },
     };
   } catch (error) {
-    await db.end();
+    await Promise.all([db.end(), requestLog.end()]);
     throw error;
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { FormObject, FormValue } from "./form.js";
 import { REFUND_REASONS } from "./records.js";
-import { WireError, wireErrors } from "./wire-error.js";
+import { wireErrors } from "./wire-error.js";
 
 /** Largest amount that Stripe documents for a charge, in minor units (eight digits). */
 const MAX_AMOUNT = 99_999_999;
@@ -234,6 +234,3 @@ function readCreated(form: FormObject): ListRefundParams["created"] {
   }
   return bounds;
 }
-
-/** True for errors that this module or the endpoints throw on purpose. */
-export const isWireError = (error: unknown): error is WireError => error instanceof WireError;

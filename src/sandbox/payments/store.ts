@@ -38,6 +38,21 @@ export async function openDatabase(databaseUrl: string): Promise<Database> {
   return pool;
 }
 
+/**
+ * Connections for writing requests down. They do not wait for the disk: a request that is lost with the database server was
+ * only looked at, while effects, which wait, were money.
+ */
+export function openRequestLog(databaseUrl: string): Database {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: 4,
+    application_name: "payments-sandbox-log",
+    options: "-c synchronous_commit=off",
+  });
+  pool.on("error", () => {});
+  return pool;
+}
+
 /** Runs `work` in one transaction; rolls back and rethrows on any error. */
 export async function inTransaction<T>(pool: Database, work: (tx: Queryable) => Promise<T>): Promise<T> {
   const client = await pool.connect();
