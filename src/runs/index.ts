@@ -6,7 +6,8 @@
  */
 
 export type * from "./api.js";
-export { bindingSentence, changeBinding, confirmBinding } from "./binding.js";
+export { changeBinding, confirmBinding } from "./binding.js";
+export { bindingSentence } from "./binding-sentence.js";
 export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
 export { type EndRun, endRun } from "./ending.js";
 export { type GiveBack, giveBack, LeaseLost, leaseRun, renewLease, setRunning } from "./lease.js";
@@ -25,7 +26,7 @@ export {
   viewRun,
 } from "./read.js";
 export { requestCancel, runOfThread, threadReply } from "./replies.js";
-export { isBlank, startRun, startRunIn } from "./start.js";
+export { insertNote, isBlank, needsAnAnswer, startCodeRun, startRun, startRunIn } from "./start.js";
 export { followSuccessor } from "./successor.js";
 export { fileTicket, setTicketThread } from "./tickets.js";
 export { type Trace, type TracedOperation, traceRun } from "./trace.js";
@@ -37,7 +38,6 @@ export {
   moveTurn,
   type NewCall,
   type NewTurn,
-  recordCodeTurn,
   recordTurn,
 } from "./turns.js";
 export type * from "./types.js";
