@@ -4,14 +4,33 @@
  */
 import type { ReleaseOutcome, TurnCall } from "../approvals/index.js";
 import type { Db, Tx } from "../db/connect.js";
-import type { OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
+import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Actor, Operation, OperationKind } from "../domain/operation.js";
 import type { Logger } from "../domain/ports/logger.js";
-import type { PerCall, Proposal } from "../ledger/index.js";
+import type { Proposal } from "../ledger/index.js";
 import type { RunsCtx } from "../runs/index.js";
 import type { Planner, PlannerSettings } from "./planner.js";
 
+/** What became of one write of a turn, as far as the agent needs it. */
+export type PerCall =
+  /** Reserved and committed; may be dispatched. */
+  | { callId: CallId; outcome: "prepared"; operation: Operation }
+  | { callId: CallId; outcome: "held"; operation: Operation }
+  /** Allowed, but a sibling is held: nothing reserved yet. */
+  | { callId: CallId; outcome: "ready" }
+  /** The same intent exists and may have, or had, an effect: this run waits with it, or its stored result is told. */
+  | { callId: CallId; outcome: "same"; operation: Operation }
+  /** Denied (or refused by the provider) before in this ticket. */
+  | { callId: CallId; outcome: "denied_before"; operation: Operation }
+  | { callId: CallId; outcome: "refused"; code: string; sentence: string }
+  | { callId: CallId; outcome: "insufficient"; leftMinor: bigint; currency: string }
+  | { callId: CallId; outcome: "conflict"; sentence: string }
+  /** Held before and ended without an effect (denied, expired, voided) while its turn waited. */
+  | { callId: CallId; outcome: "ended"; operation: Operation };
+
 export type TurnRelease = ReleaseOutcome<PerCall>;
+
+export type { Proposal } from "../ledger/index.js";
 
 /** The gate between a turn and its effects. */
 export interface TurnGate {

@@ -10,7 +10,16 @@ export { changeBinding, confirmBinding } from "./binding.js";
 export { bindingSentence } from "./binding-sentence.js";
 export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
 export { type EndRun, endRun } from "./ending.js";
-export { type GiveBack, giveBack, LeaseLost, leaseRun, renewLease, setRunning } from "./lease.js";
+export {
+  countTrouble,
+  fence,
+  type GiveBack,
+  giveBack,
+  LeaseLost,
+  leaseRun,
+  renewLease,
+  setRunning,
+} from "./lease.js";
 export {
   callsOfOperation,
   currentRun,

@@ -111,23 +111,31 @@ export interface CallUpdate {
   decision: CallDecision;
   decisionDetail: JsonObject | null;
   operationId: OperationId | null;
+  /** Only if the call is still about this operation (null: about none). */
+  stillAbout?: OperationId | null;
 }
 
-/** What code answered to a proposed or held call before it runs. Part of a transaction that is fenced. */
-export async function decideCall(tx: Tx, call: CallUpdate): Promise<void> {
-  await tx.sql(
+/**
+ * What code answered to a proposed or held call before it runs. Part of a transaction that is fenced. False: the call is done,
+ * or about another operation by now.
+ */
+export async function decideCall(tx: Tx, call: CallUpdate): Promise<boolean> {
+  const rows = await tx.sql(
     "runs.call_decide",
     `UPDATE tool_calls SET state = $2, decision = $3, decision_detail = coalesce($4::jsonb, decision_detail),
        operation_id = coalesce($5, operation_id)
-     WHERE id = $1 AND state <> 'done'`,
+     WHERE id = $1 AND state <> 'done' AND ($6 OR operation_id IS NOT DISTINCT FROM $7) RETURNING id`,
     [
       call.callId,
       call.state,
       call.decision,
       call.decisionDetail === null ? null : JSON.stringify(call.decisionDetail),
       call.operationId,
+      call.stillAbout === undefined,
+      call.stillAbout ?? null,
     ],
   );
+  return rows.length > 0;
 }
 
 export interface CallResult {
@@ -139,15 +147,17 @@ export interface CallResult {
   replayed?: boolean;
   decision?: CallDecision;
   operationId?: OperationId | null;
+  /** Only if the call is still about this operation (null: about none). */
+  stillAbout?: OperationId | null;
 }
 
-/** Stores the result of a call, once: false when it had one. Part of a transaction that is fenced. */
+/** Stores the result of a call, once: false when it had one, or is about another operation by now. Part of a transaction that is fenced. */
 export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
   const rows = await tx.sql(
     "runs.call_finish",
     `UPDATE tool_calls SET state = 'done', result = $2, result_json = $3::jsonb, is_error = $4, replayed = $5,
        decision = coalesce($6, decision), operation_id = coalesce($7, operation_id), finished_at = countersign_now()
-     WHERE id = $1 AND state <> 'done' RETURNING id`,
+     WHERE id = $1 AND state <> 'done' AND ($8 OR operation_id IS NOT DISTINCT FROM $9) RETURNING id`,
     [
       call.callId,
       call.result,
@@ -156,6 +166,8 @@ export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
       call.replayed ?? false,
       call.decision ?? null,
       call.operationId ?? null,
+      call.stillAbout === undefined,
+      call.stillAbout ?? null,
     ],
   );
   return rows.length > 0;

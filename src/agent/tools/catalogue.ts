@@ -5,6 +5,7 @@
  * No tool takes a customer, and every money field is required: an absent amount can never mean "everything".
  */
 import { z } from "zod";
+import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { ToolDefinition } from "../planner.js";
 
@@ -59,6 +60,28 @@ export type ReadCall = Extract<
   ValidCall,
   { name: "find_customer" | "get_order" | "get_shipment_status" | "search_help_centre" }
 >;
+
+/** True for a call that would change something. */
+export function isWriteCall(call: ValidCall): call is WriteCall {
+  switch (call.name) {
+    case "issue_refund":
+    case "cancel_order":
+    case "cancel_subscription":
+      return true;
+    case "find_customer":
+    case "get_order":
+    case "get_shipment_status":
+    case "search_help_centre":
+    case "escalate_to_human":
+      return false;
+    default:
+      return assertNever(call, "tool");
+  }
+}
+
+/** True for a call that only looks something up. */
+export const isReadCall = (call: ValidCall): call is ReadCall =>
+  !isWriteCall(call) && call.name !== "escalate_to_human";
 
 const DESCRIPTIONS: Record<ToolName, string> = {
   find_customer:
