@@ -11,7 +11,7 @@ import type { Approval, Change } from "../domain/approval.js";
 import { materialFieldsHold } from "../domain/approval-drift.js";
 import { changesText } from "../domain/approval-words.js";
 import type { Landing } from "../domain/identity.js";
-import type { ApprovalId, CallId, OperationId } from "../domain/ids.js";
+import type { ApprovalId, CallId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Intent, Operation } from "../domain/operation.js";
 import type { Judge, Judgement, JudgeSubject } from "../domain/ports/judge.js";
 import * as ledger from "../ledger/index.js";
@@ -209,25 +209,10 @@ async function askAgain(
 ): Promise<{ operation: Operation; approval: Approval } | null> {
   const { approval, operation, changes } = before;
   if (operation.ownerRunId === null || operation.ticketId === null) return null;
+  const { ownerRunId: runId, ticketId, filers } = operation;
   let armed: Approval | null = null;
   const [call] = await ledger.prepareTurn(tx, ctx.ledger, {
-    calls: [
-      {
-        callId: `call_${operation.id}` as CallId,
-        proposal: {
-          callId: `call_${operation.id}` as CallId,
-          intent: intentOf(operation),
-          landing: landingOf(operation),
-          itemRefs: operation.itemRefs,
-          refundScope: operation.refundScope,
-          reason: operation.reason,
-          runId: operation.ownerRunId,
-          ticketId: operation.ticketId,
-          filers: operation.filers,
-          bindingConfirmed: !approval.binding.bindingUnconfirmed,
-        },
-      },
-    ],
+    calls: [entryAgain(before, { runId, ticketId, filers })],
     judge: heldAnyway(ctx.judge, approval),
     onHold: async (on, held) => {
       armed = await request(on, ctx, {
@@ -243,6 +228,7 @@ async function askAgain(
   });
   if (call?.outcome !== "held" || armed === null) return null;
   const { id } = armed as Approval;
+  await waitersFollow(tx, ctx, before);
   await ctx.hooks.onSuccessor(tx, { from: operation.id, to: call.operation.id });
   const stored = await getApproval(tx, id);
   return stored === null ? null : { operation: call.operation, approval: stored };
@@ -263,6 +249,40 @@ const landingOf = ({ paymentIntent, providerSubscription }: Operation): Landing 
   paymentIntent,
   providerSubscription,
 });
+
+/** Who waited for the voided operation waits for its successor: the same wish joins what exists. */
+async function waitersFollow(
+  tx: Tx,
+  ctx: Pick<ApprovalsContext, "ledger" | "judge">,
+  before: { approval: Approval; operation: Operation },
+): Promise<void> {
+  for (const { runId, ticketId, filer } of await ledger.waitersOf(tx, before.operation.id)) {
+    await ledger.prepareTurn(tx, ctx.ledger, {
+      calls: [entryAgain(before, { runId, ticketId, filers: [filer] })],
+      judge: ctx.judge,
+      onHold: () => Promise.reject(new Error("a waiter met no successor")),
+    });
+  }
+}
+
+/** The same wish once more, for a run that has it. The call's id is only the answer's name. */
+function entryAgain(
+  { approval, operation }: { approval: Approval; operation: Operation },
+  whose: { runId: RunId; ticketId: TicketId; filers: readonly string[] },
+): ledger.TurnEntry {
+  const callId: CallId = `call_${operation.id}`;
+  const proposal: ledger.Proposal = {
+    callId,
+    intent: intentOf(operation),
+    landing: landingOf(operation),
+    itemRefs: operation.itemRefs,
+    refundScope: operation.refundScope,
+    reason: operation.reason,
+    bindingConfirmed: !approval.binding.bindingUnconfirmed,
+    ...whose,
+  };
+  return { callId, proposal };
+}
 
 /** What was asked of people once is asked of them again, even where the policy would now allow it by itself. */
 function heldAnyway(judge: Judge<Tx>, approval: Approval): Judge<Tx> {

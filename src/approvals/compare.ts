@@ -4,6 +4,7 @@ import type { Approval, Change } from "../domain/approval.js";
 import { type PresentAnswer, policyChanges, worldChanges } from "../domain/approval-drift.js";
 import type { Policy } from "../domain/policy/policy.js";
 import type { Judgement } from "../domain/ports/judge.js";
+import { bindingHash } from "./binding-json.js";
 import type { ApprovalsContext } from "./context.js";
 import type { VoterReadings } from "./types.js";
 import { checkVoters } from "./voters.js";
@@ -23,10 +24,16 @@ export async function compareWorldAndVoters(
 ): Promise<{ changes: readonly Change[]; unreadable: string | null }> {
   const around = await readSurroundings(tx, ctx.ledger.contracts, approval.operationId, present.together);
   if (around === null) throw new Error(`operation ${approval.operationId} is gone`);
-  const world = worldChanges(approval.binding, around.operation, around.world);
+  const world = [...alteration(approval), ...worldChanges(approval.binding, around.operation, around.world)];
   const voters = checkVoters(approval, { filers: around.filers, policy: present.policy }, present.readings);
   if (voters.stand === "unreadable") return { changes: world, unreadable: voters.reason };
   return { changes: voters.stand ? world : [...world, ...voters.changes], unreadable: null };
+}
+
+/** The stored binding no longer has the hash that it was stored with: the row is not what was shown. */
+function alteration({ binding, bindingHash: stored }: Approval): Change[] {
+  const now = bindingHash(binding);
+  return now === stored ? [] : [{ what: "fingerprint", from: stored, to: now }];
 }
 
 /** What differs in the policy's answer. `siblingEnded` as in `policyChanges`. */

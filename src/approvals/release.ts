@@ -11,12 +11,13 @@
  */
 import type { Tx } from "../db/connect.js";
 import type { Approval, Change } from "../domain/approval.js";
+import { changesText } from "../domain/approval-words.js";
 import type { ApprovalId, OperationId, RunId, TurnId } from "../domain/ids.js";
 import * as ledger from "../ledger/index.js";
 import { changesToJson } from "./binding-json.js";
 import { comparePolicy, compareWorldAndVoters } from "./compare.js";
 import type { ApprovalsContext } from "./context.js";
-import { rearm } from "./rearm.js";
+import { rearm, tellThread } from "./rearm.js";
 import { expireNow } from "./record.js";
 import { request } from "./request.js";
 import { lockTurn, readTurn } from "./rows.js";
@@ -127,7 +128,7 @@ async function compareAll(
 
 /**
  * Asks the ledger to prepare the turn. Where it finds drift, those approvals die and it prepares nothing; if none of them
- * asks again, what is left is prepared in another pass. Each pass ends at least one approval, so it ends.
+ * asks again, what is left is prepared in another pass. Each such pass ends an approval, so it ends.
  */
 async function prepareAll(
   tx: Tx,
@@ -153,11 +154,13 @@ async function prepareAll(
         rearmed.push(armed.id);
       },
     });
-    const died = await buryDrifted(tx, ctx, approvals, calls, found, rearmed);
+    await bury(tx, ctx, { approvals, calls, worldChanges, found, rearmed });
     const waiting = idsOf(await readTurn(tx, turn.turnId), "PENDING");
-    const held = calls.some((call) => call.outcome === "held");
-    if (waiting.length > 0 || (held && died === 0)) return { outcome: "still_held", waiting, rearmed };
-    if (died === 0) {
+    const drifted = calls.some((call) => call.outcome === "drifted");
+    if (waiting.length > 0 || calls.some((call) => call.outcome === "held")) {
+      return { outcome: "still_held", waiting, rearmed };
+    }
+    if (!drifted) {
       await markReleased(tx, ctx, approvals, calls);
       return { outcome: "released", calls };
     }
@@ -205,15 +208,18 @@ function siblingEnded(approvals: readonly Approval[], operationId: OperationId):
 
 const OPEN: ReadonlySet<string> = new Set(["PENDING", "APPROVED", "RELEASED"]);
 
-/** Approvals whose binding does not hold, or whose operation the ledger ended, die. Returns how many. */
-async function buryDrifted(
-  tx: Tx,
-  ctx: ApprovalsContext,
-  approvals: readonly Approval[],
-  calls: readonly ledger.PerCall[],
-  found: ReadonlyMap<OperationId, readonly Change[]>,
-  rearmed: ApprovalId[],
-): Promise<number> {
+interface Answered {
+  readonly approvals: readonly Approval[];
+  readonly calls: readonly ledger.PerCall[];
+  /** What differed before the ledger was asked, and what it was told differs. */
+  readonly worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>;
+  readonly found: ReadonlyMap<OperationId, readonly Change[]>;
+  readonly rearmed: ApprovalId[];
+}
+
+/** Approvals whose binding does not hold die, and so do those whose operation the ledger had to end. */
+async function bury(tx: Tx, ctx: ApprovalsContext, answered: Answered): Promise<void> {
+  const { approvals, calls, worldChanges, found, rearmed } = answered;
   const dead = new Set<ApprovalId>();
   for (const call of calls) {
     if (call.outcome !== "drifted" && call.outcome !== "ended") continue;
@@ -224,15 +230,16 @@ async function buryDrifted(
     if (approval === undefined) continue;
     dead.add(approval.id);
     if (call.outcome === "ended") {
-      const endDetail = operation.result?.detail ?? null;
+      const why = operation.result?.detail ?? "";
+      const endDetail = [changesText(worldChanges.get(approval.id) ?? []), why].join(" ").trim();
       await move(tx, ctx, approval, { to: "VOIDED", endCode: "drift", endDetail });
+      await tellThread(tx, ctx, approval, null);
       continue;
     }
     const changes = found.get(operation.id) ?? [];
     const next = await rearm(tx, ctx, { approval, operation, judgement: call.judgement, changes });
     if (next !== null) rearmed.push(next.id);
   }
-  return dead.size;
 }
 
 async function markReleased(

@@ -7,9 +7,8 @@ import {
   type ApprovalState,
   type Vote,
 } from "../domain/approval.js";
-import { CountersignError } from "../domain/errors.js";
 import type { ApprovalId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
-import { bindingFromJson, bindingHash, changesFromJson } from "./binding-json.js";
+import { bindingFromJson, changesFromJson } from "./binding-json.js";
 
 export interface ApprovalRow {
   id: string;
@@ -60,17 +59,9 @@ export const APPROVAL_COLUMNS = `a.id, a.operation_id, a.run_id, a.turn_id, a.ti
       'note', v.note, 'role', v.role, 'at', v.at) ORDER BY v.at, v.id)
     FROM votes v WHERE v.approval_id = a.id), '[]') AS votes`;
 
-/** Throws `CountersignError('approval_altered')` when the stored binding no longer has the hash it was stored with. */
 export function approvalFromRow(row: ApprovalRow): Approval {
-  const id = row.id as ApprovalId;
-  const binding = bindingFromJson(row.binding);
-  if (bindingHash(binding) !== row.binding_hash) {
-    throw new CountersignError("approval_altered", `approval ${id}: its binding is not what was shown`, {
-      ids: { approvalId: id },
-    });
-  }
   return {
-    id,
+    id: row.id as ApprovalId,
     operationId: row.operation_id as OperationId,
     runId: row.run_id as RunId | null,
     turnId: row.turn_id as TurnId | null,
@@ -78,7 +69,7 @@ export function approvalFromRow(row: ApprovalRow): Approval {
     state: stateOf(row),
     version: row.version,
     cardVersion: row.card_version,
-    binding,
+    binding: bindingFromJson(row.binding),
     bindingHash: row.binding_hash,
     role: row.role,
     approversNeeded: row.approvers_needed,

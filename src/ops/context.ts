@@ -23,8 +23,6 @@ export interface OpsContext {
   readonly probe: (operation: Operation) => Promise<Evidence>;
   /** Lets a reconciler look at the operation at once; null: somebody else is looking. */
   readonly reconcile: (operationId: OperationId) => Promise<Operation | null>;
-  /** Sends what a person has authorised to be sent again. */
-  readonly sendAuthorised: (operationId: OperationId) => Promise<void>;
   /** Whether the parts that only the process knows (queue, Slack, payments) answer. */
   readonly healthParts: () => Promise<readonly HealthPart[]>;
 }

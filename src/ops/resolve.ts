@@ -255,7 +255,7 @@ async function told(
   const probe = probeView(evidence);
   switch (result.outcome) {
     case "applied":
-      if (result.resolution.verb === "retry") await ctx.sendAuthorised(result.operation.id);
+      if (result.resolution.verb === "retry") await ctx.ledger.wake("operation", result.operation.id);
       return {
         outcome: "resolved",
         resolution: resolutionView(result.resolution),

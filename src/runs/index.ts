@@ -6,20 +6,10 @@
  */
 
 export type * from "./api.js";
-export { changeBinding, confirmBinding } from "./binding.js";
-export { bindingSentence } from "./binding-sentence.js";
+export { bindingSentence, changeBinding, confirmBinding } from "./binding.js";
 export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
 export { type EndRun, endRun } from "./ending.js";
-export {
-  countTrouble,
-  fence,
-  type GiveBack,
-  giveBack,
-  LeaseLost,
-  leaseRun,
-  renewLease,
-  setRunning,
-} from "./lease.js";
+export { type GiveBack, giveBack, LeaseLost, leaseRun, renewLease, setRunning } from "./lease.js";
 export {
   callsOfOperation,
   currentRun,
@@ -35,7 +25,7 @@ export {
   viewRun,
 } from "./read.js";
 export { requestCancel, runOfThread, threadReply } from "./replies.js";
-export { insertNote, isBlank, needsAnAnswer, startCodeRun, startRun, startRunIn } from "./start.js";
+export { isBlank, startRun, startRunIn } from "./start.js";
 export { followSuccessor } from "./successor.js";
 export { fileTicket, setTicketThread } from "./tickets.js";
 export { type Trace, type TracedOperation, traceRun } from "./trace.js";
@@ -47,6 +37,7 @@ export {
   moveTurn,
   type NewCall,
   type NewTurn,
+  recordCodeTurn,
   recordTurn,
 } from "./turns.js";
 export type * from "./types.js";

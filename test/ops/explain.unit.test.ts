@@ -1,0 +1,188 @@
+import { describe, expect, it } from "vitest";
+import type { EffectContract } from "../../src/domain/contract.js";
+import { contractBook } from "../../src/domain/contracts.js";
+import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../src/domain/operation.js";
+import type { AttemptFact } from "../../src/domain/recovery.js";
+import { type Explained, recoverySentences, verbViews } from "../../src/ops/explain.js";
+import { tablePolicy } from "../approvals/decision-situations.js";
+
+const NOW = new Date("2026-11-20T12:00:00Z");
+const HOUR = 3_600_000;
+const BOOK = contractBook({ keyTtlMs: 24 * HOUR });
+const ago = (ms: number): Date => new Date(NOW.getTime() - ms);
+
+const OPERATION: Operation = {
+  id: "op_00000000000000000000000000000001",
+  key: "refund:CUS-7:ORD-1:18000:GBP#1",
+  kind: "refund",
+  status: "OUTCOME_UNKNOWN",
+  version: 3n,
+  customerRef: "CUS-7",
+  orderRef: "ORD-1",
+  subscriptionRef: null,
+  amountMinor: 18_000n,
+  currency: "GBP",
+  atPeriodEnd: null,
+  occurrence: 1,
+  fingerprint: "f",
+  contractVersion: "stripe-refund/1",
+  idempotencyKey: "k",
+  paymentIntent: "pi_1",
+  providerSubscription: null,
+  itemRefs: [],
+  refundScope: "amount",
+  reason: "",
+  policyHash: "p",
+  approvalId: null,
+  approvedBy: ["U_SUP1"],
+  predecessorId: null,
+  ownerRunId: null,
+  ticketId: null,
+  filers: ["U_AGENT"],
+  providerRef: null,
+  result: null,
+  quarantineReason: null,
+  attempts: 1,
+  leaseToken: 1n,
+  notBefore: null,
+  firstClaimedAt: ago(HOUR),
+  unknownSince: ago(60_000),
+  resolvedByPerson: false,
+  createdAt: ago(HOUR),
+  updatedAt: ago(60_000),
+};
+
+const OPEN: AttemptFact = { number: 1, verdict: "unknown", code: "timeout" };
+
+function view(
+  operation: Partial<Operation> = {},
+  more: Partial<Omit<Explained, "operation">> = {},
+): Explained {
+  return {
+    operation: { ...OPERATION, ...operation },
+    contract: BOOK.refund,
+    attempts: [OPEN],
+    now: NOW,
+    lastSendEndedAt: ago(60_000),
+    nextLookAt: new Date(NOW.getTime() + 5_000),
+    leaseUntil: null,
+    frozen: false,
+    timing: { providerTimeoutMs: 10_000, sendMarginMs: 2_000, quarantineAfterMs: HOUR },
+    maxAttempts: 5,
+    ...more,
+  };
+}
+
+const told = (explained: Explained): string => recoverySentences(explained).join(" ");
+const verb = (name: string, explained: Explained) =>
+  verbViews(explained, tablePolicy()).find((each) => each.verb === name);
+
+describe("what recovery the contract allows is said with its reason", () => {
+  it("inside the key's life: sending again is safe, until when, and what each answer would bring", () => {
+    const text = told(view());
+    expect(text).toContain("Until 2026-11-21 11:00:00 UTC the provider does a repeated key at most once");
+    expect(text).toContain("If the provider shows nothing, it is sent again under the same key.");
+    expect(text).toContain("looked at again by itself at 2026-11-20 12:00:05 UTC");
+    expect(text).toContain("no time after which a request that was sent can no longer take effect");
+  });
+
+  it("past the key's life: never sent again by itself, and that it goes to a person", () => {
+    const text = told(view({ firstClaimedAt: ago(25 * HOUR), unknownSince: ago(2 * HOUR) }));
+    expect(text).toContain("The life of its key ended");
+    expect(text).toContain("If the provider shows nothing, it goes to a person.");
+  });
+
+  it("a strong list and a bound that has passed: nothing shown means nothing happened", () => {
+    const contract: EffectContract = {
+      ...BOOK.refund,
+      keyed: false,
+      keyTtlMs: null,
+      readback: { kind: "strong" },
+      inflightBoundMs: 30_000,
+    };
+    const text = told(view({}, { contract }));
+    expect(text).toContain("sending again could do it twice");
+    expect(text).toContain("nothing that was sent can take effect any more");
+    expect(text).toContain("If the provider shows nothing, it is sent again");
+    expect(told(view({}, { contract: { ...contract, inflightBoundMs: 120_000 } }))).toContain(
+      "may still take effect until",
+    );
+  });
+
+  it("every state has its sentences, and none speaks of what it does not know", () => {
+    for (const status of OPERATION_STATUSES) {
+      const sentences = recoverySentences(view({ status, quarantineReason: "unknown_too_long" }));
+      expect(sentences.length, status).toBeGreaterThan(0);
+      for (const sentence of sentences) expect(sentence, status).toMatch(/^[A-Z“].*\.$/);
+      expect(sentences.join(" "), status).not.toMatch(/null|undefined|NaN/);
+    }
+  });
+
+  it("a frozen kind is said", () => {
+    expect(told(view({ status: "PREPARED" }, { frozen: true }))).toContain(
+      "not sent while its kind is frozen",
+    );
+  });
+});
+
+describe("what a person may do now", () => {
+  it.each<[OperationStatus, number]>([
+    ["AWAITING_APPROVAL", 0],
+    ["PREPARED", 0],
+    ["DISPATCHED", 0],
+    ["OUTCOME_UNKNOWN", 3],
+    ["RECONCILING", 3],
+    ["QUARANTINED", 3],
+    ["CONFIRMED", 0],
+    ["REJECTED", 0],
+    ["DENIED", 0],
+    ["EXPIRED", 0],
+    ["VOIDED", 0],
+    ["REVERSED", 0],
+  ])("%s: %i verbs", (status, count) => {
+    expect(verbViews(view({ status }), tablePolicy())).toHaveLength(count);
+  });
+
+  it("while an attempt may still commit and the provider names no bound: only confirm, until it is quarantined", () => {
+    expect(verb("confirm", view())).toMatchObject({ possible: true, people: 1 });
+    expect(verb("reject", view())).toMatchObject({ possible: false });
+    expect(verb("retry", view())).toMatchObject({ possible: false });
+    const parked = view({ status: "QUARANTINED" });
+    expect(verb("reject", parked)).toMatchObject({ possible: true, people: 2 });
+    expect(verb("retry", parked)).toMatchObject({ possible: true, people: 2 });
+  });
+
+  it("above the policy's line every verb takes two", () => {
+    const large = view({ status: "QUARANTINED", amountMinor: 20_001n });
+    for (const name of ["confirm", "reject", "retry"]) expect(verb(name, large)).toMatchObject({ people: 2 });
+  });
+
+  it("every attempt proven not executed: one person may reject", () => {
+    const proven = view(
+      { status: "QUARANTINED" },
+      { attempts: [{ number: 1, verdict: "rejected", code: "x" }] },
+    );
+    expect(verb("reject", proven)).toMatchObject({ possible: true, people: 1 });
+  });
+
+  it("a bound that has not passed: not yet, for nobody", () => {
+    const contract: EffectContract = { ...BOOK.refund, inflightBoundMs: HOUR };
+    const parked = view({ status: "QUARANTINED" }, { contract });
+    expect(verb("reject", parked)).toMatchObject({ possible: false });
+  });
+
+  it("a key past its life is never sent again, whoever asks", () => {
+    const late = view({ status: "QUARANTINED", firstClaimedAt: ago(25 * HOUR) });
+    expect(verb("retry", late)).toMatchObject({
+      possible: false,
+      sentence: expect.stringContaining("life of its key is over"),
+    });
+    expect(verb("reject", late)).toMatchObject({ possible: true });
+  });
+
+  it("nothing is sent again while its kind is frozen", () => {
+    expect(verb("retry", view({ status: "QUARANTINED" }, { frozen: true }))).toMatchObject({
+      possible: false,
+    });
+  });
+});
