@@ -23,6 +23,7 @@ import {
   threadReply,
 } from "../../../src/runs/index.js";
 import {
+  type ApiFault,
   type SlackSandbox,
   type SlackSandboxOptions,
   startSlackSandbox,
@@ -58,6 +59,9 @@ export interface WorldOptions {
   readonly start?: Partial<StartOptions>;
   readonly ops?: Partial<OpsUseCases>;
   readonly useCases?: Partial<SlackUseCases>;
+  readonly config?: Partial<SlackConfig>;
+  /** Switched on before the app starts. */
+  readonly faults?: readonly ApiFault[];
   /** No pump: the test works rows off by itself. */
   readonly still?: boolean;
 }
@@ -96,7 +100,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     port: 0,
     transport:
       mode === "http" ? { mode, signingSecret: sandbox.signingSecret } : { mode, appToken: sandbox.appToken },
+    ...options.config,
   };
+  for (const fault of options.faults ?? []) sandbox.control.addApiFault(fault);
   const world = { policy: policyOf(CONTRACT_FILE) };
   const policy = async (): Promise<Policy> => world.policy;
   const web = createSlackWeb(config, log);
@@ -122,7 +128,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   work["inbox"] = (id) => processInbox(ctx, id);
   work["outbox"] = (id) => sendOutbox(ctx, id);
   work["card"] = (id) => renderCard(ctx, id);
-  const slack = await startSlack(ctx, { routes: {}, ...options.start });
+  const slack = await startSlack(ctx, { routes: {}, ...options.start }).catch(async (error: unknown) => {
+    await web.close();
+    await sandbox.stop();
+    throw error;
+  });
   if (mode === "http") {
     sandbox.control.settings({ requestUrl: `http://127.0.0.1:${slack.port}/slack/events` });
     if (!(await sandbox.control.verifyRequestUrl())) throw new Error("the request url was not verified");

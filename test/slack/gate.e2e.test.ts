@@ -1,0 +1,359 @@
+/** What is let in, what is refused, and what happens while the database is away. */
+import { createHmac } from "node:crypto";
+import pg from "pg";
+import { afterEach, describe, expect, inject, test } from "vitest";
+import { withDatabase } from "../support/database.js";
+import { withDatabaseName } from "../support/global-setup.js";
+import { waitFor } from "../support/wait.js";
+import { hold } from "./support/held.js";
+import { answers, readable } from "./support/see.js";
+import { loadShop } from "./support/shop.js";
+import { startWorld, type World, type WorldOptions } from "./support/world.js";
+
+const database = withDatabase();
+let world: World | undefined;
+
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: Partial<WorldOptions> = {}): Promise<World> {
+  await loadShop(database.db);
+  world = await startWorld({ db: database.db, mode: "http", ...options });
+  return world;
+}
+
+interface Sent {
+  readonly body: string;
+  readonly type?: string;
+  readonly atMs?: number;
+  readonly secret?: string;
+  readonly headers?: Record<string, string>;
+}
+
+async function send(
+  w: World,
+  { body, type = "application/json", atMs = Date.now(), secret, headers }: Sent,
+): Promise<number> {
+  const stamp = Math.floor(atMs / 1000);
+  const signature = createHmac("sha256", secret ?? w.sandbox.signingSecret)
+    .update(`v0:${stamp}:${body}`)
+    .digest("hex");
+  const answer = await fetch(`http://127.0.0.1:${w.slack.port}/slack/events`, {
+    method: "POST",
+    headers: {
+      "content-type": type,
+      "x-slack-request-timestamp": String(stamp),
+      "x-slack-signature": `v0=${signature}`,
+      ...headers,
+    },
+    body,
+  });
+  await answer.text();
+  return answer.status;
+}
+
+const event = (changes: object = {}): string =>
+  JSON.stringify({
+    type: "event_callback",
+    team_id: "T_HOME",
+    api_app_id: "A_CS",
+    event_id: "Ev001",
+    event_time: 1_796_000_000,
+    event: {
+      type: "message",
+      channel: "C_TICK",
+      user: "U_AGENT",
+      ts: "1796000000.000100",
+      text: "refund ORD-10042",
+    },
+    ...changes,
+  });
+const stored = async (): Promise<number> =>
+  Number((await database.db.sql<{ n: bigint }>(undefined, "SELECT count(*) AS n FROM slack_inbox"))[0]?.n);
+
+describe("a request", () => {
+  const MINUTE = 60_000;
+  test.each([
+    ["six minutes old", { atMs: Date.now() - 6 * MINUTE }],
+    ["six minutes ahead", { atMs: Date.now() + 6 * MINUTE }],
+    ["signed with another secret", { secret: "other" }],
+    ["without a timestamp", { headers: { "x-slack-request-timestamp": "" } }],
+    ["with two timestamps", { headers: { "x-slack-request-timestamp": "1796000000, 1796000000" } }],
+  ])("%s is refused and not stored", async (_name, changes) => {
+    const w = await start();
+    const status = await send(w, { body: event(), ...changes });
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(500);
+    expect(await stored()).toBe(0);
+  });
+
+  test.each([
+    ["of another app", { api_app_id: "A_OTHER" }],
+    ["of another workspace", { team_id: "T_OTHER" }],
+  ])("%s is refused and not stored", async (_name, changes) => {
+    const w = await start();
+    expect(await send(w, { body: event(changes) })).toBe(403);
+    expect(await stored()).toBe(0);
+  });
+
+  test("of an event that reached a shared channel through another company is ours when the app is authorised by us", async () => {
+    const w = await start();
+    const body = event({
+      team_id: "T_EXT",
+      authorizations: [{ team_id: "T_HOME", user_id: "U_CS", is_bot: true }],
+    });
+    expect(await send(w, { body })).toBe(200);
+    expect(await stored()).toBe(1);
+  });
+
+  test("with a charset in its form content type is read like one without", async () => {
+    const w = await start();
+    const body = new URLSearchParams({
+      command: "/nothing",
+      text: "",
+      user_id: "U_AGENT",
+      team_id: "T_HOME",
+      channel_id: "C_TICK",
+      api_app_id: "A_CS",
+      trigger_id: "1.2.x",
+    }).toString();
+    expect(await send(w, { body, type: "application/x-www-form-urlencoded; charset=utf-8" })).toBe(200);
+  });
+
+  test.each([
+    ["an unknown kind of payload", { type: "something_new", user: { id: "U_AGENT" } }],
+    [
+      "an action of a card that is no longer made",
+      {
+        type: "block_actions",
+        user: { id: "U_AGENT", team_id: "T_HOME" },
+        actions: [{ action_id: "old.button", value: "x", action_ts: "1.1" }],
+        trigger_id: "t",
+      },
+    ],
+    [
+      "an action without an id",
+      {
+        type: "block_actions",
+        user: { id: "U_AGENT", team_id: "T_HOME" },
+        actions: [{ type: "button" }],
+        trigger_id: "t2",
+      },
+    ],
+    [
+      "a form that is no longer made",
+      {
+        type: "view_submission",
+        user: { id: "U_AGENT", team_id: "T_HOME" },
+        view: { id: "V1", callback_id: "old.form", state: { values: {} } },
+      },
+    ],
+    [
+      "a closed form",
+      { type: "view_closed", user: { id: "U_AGENT" }, view: { id: "V1", callback_id: "old.form" } },
+    ],
+    [
+      "a menu that wants options",
+      {
+        type: "block_suggestion",
+        user: { id: "U_AGENT" },
+        action_id: "x",
+        block_id: "b",
+        value: "v",
+        team: { id: "T_HOME" },
+      },
+    ],
+    [
+      "a global shortcut",
+      { type: "shortcut", callback_id: "old", user: { id: "U_AGENT" }, trigger_id: "t3" },
+    ],
+  ])("with %s is acknowledged at once", async (_name, payload) => {
+    const w = await start();
+    const before = performance.now();
+    const body = new URLSearchParams({
+      payload: JSON.stringify({ api_app_id: "A_CS", ...payload }),
+    }).toString();
+    expect(await send(w, { body, type: "application/x-www-form-urlencoded" })).toBe(200);
+    expect(performance.now() - before).toBeLessThan(2_900);
+  });
+
+  test("that is dropped by Slack's own limit is acknowledged and logged, and the process lives", async () => {
+    const w = await start();
+    expect(
+      await send(w, {
+        body: JSON.stringify({
+          type: "app_rate_limited",
+          team_id: "T_HOME",
+          api_app_id: "A_CS",
+          minute_rate_limited: 1,
+        }),
+      }),
+    ).toBe(200);
+    expect(w.logs.some(({ message }) => message.startsWith("Slack dropped events"))).toBe(true);
+  });
+
+  test("to another path is handed to its route, and to no path is not found", async () => {
+    const w = await start({
+      start: { routes: { "GET /healthz": (_req, res) => void res.writeHead(200).end("ok") } },
+    });
+    const get = async (path: string) => (await fetch(`http://127.0.0.1:${w.slack.port}${path}`)).status;
+    expect(await get("/healthz?x=1")).toBe(200);
+    expect(await get("/slack/events")).toBe(404);
+    expect(await get("/nothing")).toBe(404);
+  });
+});
+
+/** Postgres away for this database: no new connections, the open ones cut. */
+async function withoutDatabase<T>(run: () => Promise<T>): Promise<T> {
+  const { adminUrl } = inject("server");
+  const name = new URL(database.url).pathname.slice(1);
+  const admin = new pg.Client({ connectionString: withDatabaseName(adminUrl, "postgres") });
+  await admin.connect();
+  try {
+    await admin.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS false`);
+    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name]);
+    return await run();
+  } finally {
+    await admin.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS true`);
+    await admin.end();
+  }
+}
+
+describe("while the database is away", () => {
+  test("an event is not acknowledged, comes again, and becomes a ticket", async () => {
+    const w = await start({ sandbox: { clock: { scale: 50 } } });
+    await withoutDatabase(async () => {
+      expect(
+        await send(w, {
+          body: event({
+            event_id: "Ev9",
+            event: {
+              type: "message",
+              channel: "C_TICK",
+              user: "U_AGENT",
+              ts: "1796000000.000900",
+              text: "x",
+            },
+          }),
+        }),
+      ).toBe(503);
+      const posted = w.sandbox.control.post({ as: "U_AGENT", channel: "C_TICK", text: "refund ORD-10042" });
+      await waitFor(() =>
+        w.sandbox.control
+          .journal(0, 1000)
+          .some(
+            (entry) =>
+              entry.kind === "delivery" && entry.type === "message" && entry.outcome === "http_error",
+          ),
+      );
+      await posted;
+    });
+    await waitFor(async () => (await database.db.sql(undefined, "SELECT 1 FROM tickets")).length === 1, {
+      timeoutMs: 60_000,
+    });
+  });
+
+  test("a click is answered with a sentence and nothing is recorded, then or later", async () => {
+    const w = await start();
+    await hold(w);
+    const card = await waitFor(() =>
+      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
+    );
+    await withoutDatabase(async () => {
+      await w.sandbox.control.click({
+        as: "U_SUP1",
+        at: { channel: "C_APPR", ts: card.ts },
+        label: "Approve",
+      });
+      await waitFor(() =>
+        answers(w.sandbox, "U_SUP1", "C_APPR").some((text) => text.includes("nothing was recorded")),
+      );
+      const command = await w.sandbox.control.command({
+        as: "U_ONC1",
+        channel: "C_OPS",
+        command: "/ops",
+        text: "list",
+      });
+      expect(command.ok).toBe(true);
+      await waitFor(() =>
+        answers(w.sandbox, "U_ONC1", "C_OPS").some((text) => text.includes("nothing was recorded")),
+      );
+    });
+    expect(await stored()).toBe(0);
+    expect(await database.db.sql(undefined, "SELECT 1 FROM votes")).toEqual([]);
+  });
+
+  test("a form stays open and says so", async () => {
+    const w = await start();
+    await w.sandbox.control.command({ as: "U_AGENT", channel: "C_TICK", command: "/ticket", text: "" });
+    const modal = await waitFor(() => w.sandbox.control.modals("U_AGENT")[0]);
+    const submit = () =>
+      w.sandbox.control.submitView({ as: "U_AGENT", viewId: modal.id, values: { text: "refund ORD-10042" } });
+    await withoutDatabase(async () => {
+      expect(await submit()).toMatchObject({
+        ok: false,
+        error: "view_errors",
+        errors: { text: expect.stringContaining("nothing was recorded") },
+      });
+    });
+    expect(await submit()).toMatchObject({ ok: true });
+    await waitFor(async () => (await database.db.sql(undefined, "SELECT 1 FROM tickets")).length === 1);
+  });
+
+  test('slow beyond Slack\'s patience, a click that was answered with "not recorded" leaves no row that acts later', async () => {
+    const w = await start();
+    await hold(w);
+    const card = await waitFor(() =>
+      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
+    );
+    const blocker = new pg.Client({ connectionString: database.url });
+    await blocker.connect();
+    await blocker.query("BEGIN; LOCK TABLE slack_inbox IN ACCESS EXCLUSIVE MODE");
+    await w.sandbox.control.click({ as: "U_SUP1", at: { channel: "C_APPR", ts: card.ts }, label: "Approve" });
+    await waitFor(() =>
+      answers(w.sandbox, "U_SUP1", "C_APPR").some((text) => text.includes("nothing was recorded")),
+    );
+    await blocker.query("COMMIT");
+    await blocker.end();
+    await waitFor(async () => (await stored()) === 0);
+    expect(await database.db.sql(undefined, "SELECT 1 FROM votes")).toEqual([]);
+  });
+});
+
+describe("a process that dies after the acknowledgement", () => {
+  test("leaves a click that another one finishes, with its answer", async () => {
+    const w = await start({ still: true });
+    const held = await hold(w);
+    await w.drain();
+    const card = await waitFor(() =>
+      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
+    );
+    const body = {
+      type: "block_actions",
+      api_app_id: "A_CS",
+      user: { id: "U_SUP1", team_id: "T_HOME" },
+      team: { id: "T_HOME" },
+      channel: { id: "C_APPR" },
+      container: { type: "message", channel_id: "C_APPR", message_ts: card.ts },
+      actions: [
+        {
+          action_id: "approval.approve",
+          value: `${held.approvalId}.1`,
+          action_ts: "1.1",
+        },
+      ],
+    };
+    await database.db.sql(
+      undefined,
+      "INSERT INTO slack_inbox (id, dedupe_key, kind, body, lease_token, lease_until, due_at) VALUES ('inb_1', 'k', 'action', $1::jsonb, 1, countersign_now() - interval '1 second', countersign_now())",
+      [JSON.stringify(body)],
+    );
+    await w.drain();
+    expect(await database.db.sql(undefined, "SELECT user_id FROM votes")).toEqual([{ user_id: "U_SUP1" }]);
+    expect(answers(w.sandbox, "U_SUP1", "C_APPR").join()).toContain("Approved: Refund of £180.00 GBP");
+    await w.drain();
+    expect(answers(w.sandbox, "U_SUP1", "C_APPR")).toHaveLength(1);
+  });
+});
