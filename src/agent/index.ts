@@ -1,3 +1,10 @@
 /** The agent room: drives one run by phase, from rows, at any crash point. */
+
+export { type DriveOutcome, driveRun } from "./drive.js";
+export { type FurtherAsked, proposeFurther } from "./further.js";
 export type * from "./planner.js";
+export { type MessagesApiOptions, messagesApiPlanner } from "./planners/messages-api.js";
+export { noPlanner } from "./planners/none.js";
+export { SCRIPTED_MARK, scriptedPlanner } from "./planners/scripted.js";
 export type * from "./ports.js";
+export { TOOL_DEFINITIONS, TOOL_NAMES } from "./tools/catalogue.js";

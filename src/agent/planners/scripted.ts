@@ -1,0 +1,270 @@
+/**
+ * The scripted planner: simple, honest rules over the conversation instead of a model, for demos and tests without a key. It
+ * looks things up first, asks for what the words ask for, and ends with a short text that says what it is. What came of its
+ * requests it leaves to the rows.
+ */
+import type { Json } from "../../domain/json.js";
+import type { ContentBlock } from "../../runs/index.js";
+import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
+import {
+  type PastCall,
+  type Reading,
+  readConversation,
+  type SeenOrder,
+  seenCustomer,
+  seenHelp,
+  seenOrder,
+  seenShipments,
+} from "./scripted-reading.js";
+import { inMinorUnits, readWishes, type Wishes } from "./scripted-wishes.js";
+
+/** How the planner names itself wherever it speaks. */
+export const SCRIPTED_MARK = "Scripted planner, no model.";
+
+interface WantedCall {
+  name: string;
+  input: { [key: string]: Json };
+}
+
+type Move = { calls: readonly WantedCall[] } | { say: string };
+
+export function scriptedPlanner(): Planner {
+  return { name: "scripted", model: null, plan: (request) => Promise.resolve(plan(request)) };
+}
+
+function plan(request: PlannerRequest): PlannerAnswer {
+  const reading = readConversation(request.messages);
+  const move = decide(reading, readWishes(reading.words));
+  const content: ContentBlock[] =
+    "say" in move
+      ? [{ type: "text", text: `${SCRIPTED_MARK} ${move.say}` }]
+      : move.calls.map((call, index) => ({
+          type: "tool_use",
+          id: `toolu_scripted_${reading.replies + 1}_${index + 1}`,
+          name: call.name,
+          input: call.input,
+        }));
+  return {
+    ok: true,
+    reply: {
+      content,
+      stopReason: "say" in move ? "end_turn" : "tool_use",
+      stopDetails: null,
+      model: "scripted",
+      usage: { inputTokens: 0, outputTokens: 0, raw: {} },
+      requestId: null,
+      malformed: new Map(),
+    },
+  };
+}
+
+function decide(reading: Reading, wishes: Wishes): Move {
+  if (wishes.complaint) return escalate(wishes);
+  if (wishes.cancelSubscription && !wishes.cancelOrder && !wishes.refund)
+    return subscription(reading, wishes);
+  const acts = wishes.refund || wishes.cancelOrder || wishes.chargedTwice || wishes.whereIsIt;
+  if (!acts) return ask(reading, wishes);
+  const targets = orderTargets(reading, wishes);
+  if ("calls" in targets || "say" in targets) return targets;
+  return onOrders(reading, wishes, targets.orders);
+}
+
+function escalate(wishes: Wishes): Move {
+  const about = wishes.references.length === 0 ? "" : ` It names ${wishes.references.join(", ")}.`;
+  return {
+    calls: [
+      {
+        name: "escalate_to_human",
+        input: {
+          summary: `${SCRIPTED_MARK} The ticket reads like a complaint for a person.${about} Nothing was changed. It says: ${wishes.text.slice(0, 600)}`,
+        },
+      },
+    ],
+  };
+}
+
+const callsNamed = (reading: Reading, name: string): PastCall[] =>
+  reading.calls.filter((call) => call.name === name);
+
+const calledFor = (reading: Reading, name: string, key: string, value: string): PastCall | undefined =>
+  callsNamed(reading, name)
+    .filter((call) => call.input[key] === value)
+    .at(-1);
+
+/** References of orders in the text; a line's reference (ORD-1-2) is not an order's where the order is named or fits. */
+function ordersNamed(wishes: Wishes): string[] {
+  const refs = wishes.references.filter((ref) => !/^(?:SUB|CUS|TCK)-/.test(ref));
+  return refs.filter((ref) => !refs.some((other) => other !== ref && ref.startsWith(`${other}-`)));
+}
+
+/** The orders meant: named ones, else the customer's only one, else a question. */
+function orderTargets(reading: Reading, wishes: Wishes): { orders: readonly string[] } | Move {
+  const named = ordersNamed(wishes);
+  if (named.length > 0) return { orders: named };
+  const found = callsNamed(reading, "find_customer").at(-1);
+  const profile = found === undefined ? null : seenCustomer(found);
+  if (reading.customer !== null && profile !== null) {
+    const [only, ...more] = profile.orders;
+    if (only !== undefined && more.length === 0) return { orders: [only.reference] };
+    const list = profile.orders.map((order) => order.reference).join(", ");
+    return { say: `Which order is meant? The customer has ${list === "" ? "none" : list}.` };
+  }
+  if (
+    found === undefined ||
+    (reading.customer !== null && profile === null && callsNamed(reading, "find_customer").length < 2)
+  ) {
+    const query = reading.customer ?? wishes.emails[0] ?? wishes.references[0];
+    if (query !== undefined) return { calls: [{ name: "find_customer", input: { query } }] };
+  }
+  return { say: "I could not tell which order is meant. Please name the order in this thread." };
+}
+
+function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): Move {
+  const lookups = orders
+    .filter((ref) => calledFor(reading, "get_order", "order_reference", ref) === undefined)
+    .map((ref): WantedCall => ({ name: "get_order", input: { order_reference: ref } }));
+  const tracking = wishes.whereIsIt
+    ? orders
+        .filter((ref) => calledFor(reading, "get_shipment_status", "order_reference", ref) === undefined)
+        .map((ref): WantedCall => ({ name: "get_shipment_status", input: { order_reference: ref } }))
+    : [];
+  if (lookups.length + tracking.length > 0) return { calls: [...lookups, ...tracking] };
+  const said: string[] = [];
+  const wanted: WantedCall[] = [];
+  for (const ref of orders) {
+    const lookup = calledFor(reading, "get_order", "order_reference", ref);
+    const order = lookup === undefined ? null : seenOrder(lookup);
+    if (order === null) {
+      said.push(`${ref}: ${lookup?.result ?? "not found"}`);
+      continue;
+    }
+    const step = onOrder(reading, wishes, order);
+    said.push(...step.said);
+    wanted.push(...step.calls);
+  }
+  return wanted.length > 0 ? { calls: wanted } : { say: said.join(" ") };
+}
+
+function onOrder(
+  reading: Reading,
+  wishes: Wishes,
+  order: SeenOrder,
+): { said: string[]; calls: WantedCall[] } {
+  const ref = order.order.reference;
+  const said: string[] = [];
+  const calls: WantedCall[] = [];
+  if (wishes.whereIsIt) said.push(whereabouts(reading, ref));
+  if (wishes.chargedTwice) said.push(payments(order));
+  if (wishes.cancelOrder) {
+    if (calledFor(reading, "cancel_order", "order_reference", ref) === undefined) {
+      calls.push({ name: "cancel_order", input: { order_reference: ref, reason: reasonOf(wishes) } });
+    } else said.push(`I asked to cancel ${ref}; what came of it stands above.`);
+  }
+  if (wishes.refund && !wishes.chargedTwice) {
+    const refund = refundOf(wishes, order);
+    if (typeof refund === "string") said.push(refund);
+    else if (calledFor(reading, "issue_refund", "order_reference", ref) === undefined) calls.push(refund);
+    else said.push(`I asked for a refund on ${ref}; what came of it stands above.`);
+  }
+  return { said, calls };
+}
+
+const reasonOf = (wishes: Wishes): string => `Asked for in the ticket: ${wishes.text.slice(0, 200)}`;
+
+/** The refund that the words ask for on this order, or why none is asked for. */
+function refundOf(wishes: Wishes, { order }: SeenOrder): WantedCall | string {
+  const refund = (input: { scope: string; items?: string[]; minor?: number }): WantedCall => ({
+    name: "issue_refund",
+    input: {
+      order_reference: order.reference,
+      scope: input.scope,
+      item_references: input.items ?? [],
+      amount_minor: input.minor ?? 0,
+      reason: reasonOf(wishes),
+    },
+  });
+  const items = order.lines.filter((line) => wishes.references.includes(line.reference.toUpperCase()));
+  if (items.length > 0) return refund({ scope: "items", items: items.map((line) => line.reference) });
+  const [amount, ...others] = wishes.amounts;
+  if (amount !== undefined && others.length === 0) {
+    const minor = inMinorUnits(amount, order.currency);
+    if (minor === null || minor === 0) {
+      return `The amount in the ticket is not one in ${order.currency}, the currency of ${order.reference}: please name it in that currency.`;
+    }
+    return refund({ scope: "amount", minor });
+  }
+  if (amount !== undefined && !wishes.everything) {
+    return `The ticket names several amounts: please say which one is to be refunded on ${order.reference}.`;
+  }
+  const byName = wishes.everything ? [] : linesByName(wishes, order);
+  return byName.length > 0 && byName.length < order.lines.length
+    ? refund({ scope: "items", items: byName })
+    : refund({ scope: "everything_left" });
+}
+
+/** Lines whose name shares a word of four letters or more with the ticket. */
+function linesByName(wishes: Wishes, order: SeenOrder["order"]): string[] {
+  const words = new Set(wishes.text.toLowerCase().match(/\p{L}{4,}/gu) ?? []);
+  return order.lines
+    .filter((line) => (line.name.toLowerCase().match(/\p{L}{4,}/gu) ?? []).some((word) => words.has(word)))
+    .map((line) => line.reference);
+}
+
+function whereabouts(reading: Reading, ref: string): string {
+  const call = calledFor(reading, "get_shipment_status", "order_reference", ref);
+  const seen = call === undefined ? null : seenShipments(call);
+  if (seen === null) return `${ref}: ${call?.result ?? "nothing is known"}`;
+  const parcels = seen.shipments.map((one) => `${one.carrier} ${one.tracking}: ${one.status}`);
+  return `${ref} is ${seen.order.status}. ${parcels.length === 0 ? "No parcel is known." : `${parcels.join("; ")}.`}`;
+}
+
+function payments({ order, payment }: SeenOrder): string {
+  return payment === null
+    ? `There is no payment on ${order.reference}.`
+    : `There is one payment on ${order.reference}, and ${payment.refundable_left} of it is not refunded. I found no second charge here, so I asked for nothing; the bank statement can show whether another shop or a pending hold is meant.`;
+}
+
+function subscription(reading: Reading, wishes: Wishes): Move {
+  const asked = callsNamed(reading, "cancel_subscription").at(-1);
+  if (asked !== undefined)
+    return { say: "I asked to cancel the subscription; what came of it stands above." };
+  const named = wishes.references.find((ref) => ref.startsWith("SUB-"));
+  if (named !== undefined) return cancelSubscription(wishes, named);
+  const found = callsNamed(reading, "find_customer").at(-1);
+  const profile = found === undefined ? null : seenCustomer(found);
+  const active = profile?.subscriptions.filter((one) => one.status !== "cancelled") ?? [];
+  const [only, ...more] = active;
+  if (only !== undefined && more.length === 0) return cancelSubscription(wishes, only.reference);
+  const query = reading.customer ?? wishes.emails[0];
+  if (profile === null && query !== undefined && callsNamed(reading, "find_customer").length < 2) {
+    return { calls: [{ name: "find_customer", input: { query } }] };
+  }
+  return { say: "I could not tell which subscription is meant. Please name it in this thread." };
+}
+
+const cancelSubscription = (wishes: Wishes, reference: string): Move => ({
+  calls: [
+    {
+      name: "cancel_subscription",
+      input: {
+        subscription_reference: reference,
+        at_period_end: wishes.atPeriodEnd,
+        reason: reasonOf(wishes),
+      },
+    },
+  ],
+});
+
+/** Nothing to do: the help centre may know. */
+function ask(reading: Reading, wishes: Wishes): Move {
+  const found = callsNamed(reading, "search_help_centre").at(-1);
+  if (found === undefined && wishes.text.trim().length >= 2) {
+    return { calls: [{ name: "search_help_centre", input: { question: wishes.text.slice(0, 400) } }] };
+  }
+  const [article] = (found === undefined ? null : seenHelp(found))?.articles ?? [];
+  return article === undefined
+    ? {
+        say: "I found no request that I know in this ticket, and the help centre has nothing on it. A person should read it.",
+      }
+    : { say: `The help centre says under "${article.title}": ${article.body.slice(0, 700)}` };
+}
