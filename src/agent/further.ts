@@ -5,13 +5,16 @@
 
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import { amountToJson } from "../domain/money.js";
-import { getTicket, startCodeRun } from "../runs/index.js";
+import { currentRun, getTicket, startCodeRun } from "../runs/index.js";
 import type { AgentCtx } from "./ports.js";
 import { nameOf } from "./results.js";
 
 export type FurtherAsked =
   /** A run of its own asks; its approval card follows. */
-  { outcome: "asked"; runId: RunId } | { outcome: "refused"; code: FurtherRefusal; sentence: string };
+  | { outcome: "asked"; runId: RunId }
+  /** The click came twice. */
+  | { outcome: "already_asked"; runId: RunId }
+  | { outcome: "refused"; code: FurtherRefusal; sentence: string };
 export type FurtherRefusal =
   | "no_operation"
   | "no_ticket"
@@ -22,7 +25,7 @@ export type FurtherRefusal =
 
 const no = (code: FurtherRefusal, sentence: string): FurtherAsked => ({ outcome: "refused", code, sentence });
 
-export async function proposeFurther(
+export async function askFurther(
   ctx: AgentCtx,
   { operationId, ticketId, by }: { operationId: OperationId; ticketId: TicketId; by: string },
 ): Promise<FurtherAsked> {
@@ -60,6 +63,10 @@ export async function proposeFurther(
     }),
   );
   if (run === null) {
+    const active = await currentRun(ctx.db, ticketId);
+    if (active?.planner === "code" && active.ending === null) {
+      return { outcome: "already_asked", runId: active.id };
+    }
     return no("run_active", "The run of this ticket is still under way. Ask again when it has ended.");
   }
   await ctx.wake("run", run.id);

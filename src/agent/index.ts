@@ -1,7 +1,7 @@
 /** The agent room: drives one run by phase, from rows, at any crash point. */
 
 export { type DriveOutcome, driveRun } from "./drive.js";
-export { type FurtherAsked, proposeFurther } from "./further.js";
+export { askFurther, type FurtherAsked } from "./further.js";
 export type * from "./planner.js";
 export { type MessagesApiOptions, messagesApiPlanner } from "./planners/messages-api.js";
 export { noPlanner } from "./planners/none.js";

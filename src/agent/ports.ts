@@ -4,40 +4,23 @@
  */
 import type { ReleaseOutcome, TurnCall } from "../approvals/index.js";
 import type { Db, Tx } from "../db/connect.js";
-import type { Landing } from "../domain/identity.js";
 import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
-import type { Intent, Operation, OperationKind, RefundScope } from "../domain/operation.js";
+import type { Actor, Operation, OperationKind } from "../domain/operation.js";
 import type { Logger } from "../domain/ports/logger.js";
+import type { Proposal } from "../ledger/index.js";
 import type { RunsCtx } from "../runs/index.js";
 import type { Planner, PlannerSettings } from "./planner.js";
 
-/** One write of a turn as code computed it from a valid tool call. */
-export interface Proposal {
-  callId: CallId;
-  intent: Intent;
-  landing: Landing;
-  itemRefs: readonly string[];
-  refundScope: RefundScope | null;
-  /** Free text of the planner, unverified. */
-  reason: string;
-  runId: RunId;
-  ticketId: TicketId;
-  filers: readonly string[];
-  bindingConfirmed: boolean;
-  /** A person asked for a further occurrence; the ledger numbers it under the payment's lock. */
-  further?: { askedBy: string; of: OperationId };
-}
-
-/** What became of one proposal. */
+/** What became of one write of a turn, as far as the agent needs it. */
 export type PerCall =
   /** Reserved and committed; may be dispatched. */
   | { callId: CallId; outcome: "prepared"; operation: Operation }
   | { callId: CallId; outcome: "held"; operation: Operation }
-  /** Allowed, but a sibling is held: no row yet. */
+  /** Allowed, but a sibling is held: nothing reserved yet. */
   | { callId: CallId; outcome: "ready" }
   /** The same intent exists and may have, or had, an effect: this run waits with it, or its stored result is told. */
   | { callId: CallId; outcome: "same"; operation: Operation }
-  /** Denied before in this ticket. */
+  /** Denied (or refused by the provider) before in this ticket. */
   | { callId: CallId; outcome: "denied_before"; operation: Operation }
   | { callId: CallId; outcome: "refused"; code: string; sentence: string }
   | { callId: CallId; outcome: "insufficient"; leftMinor: bigint; currency: string }
@@ -46,6 +29,8 @@ export type PerCall =
   | { callId: CallId; outcome: "ended"; operation: Operation };
 
 export type TurnRelease = ReleaseOutcome<PerCall>;
+
+export type { Proposal } from "../ledger/index.js";
 
 /** The gate between a turn and its effects. */
 export interface TurnGate {
@@ -67,7 +52,7 @@ export interface TurnGate {
   /** Operations that may have, or had, an effect on this order, oldest first. */
   liveOn(db: Db | Tx, target: { kind: OperationKind; orderRef: string }): Promise<readonly Operation[]>;
   /** The run ends early: what was never sent goes to the oldest waiter or is voided; what was sent goes on. */
-  abandon(tx: Tx, run: { runId: RunId; actor: string }): Promise<void>;
+  abandon(tx: Tx, run: { runId: RunId; actor: Actor }): Promise<void>;
 }
 
 export interface OrderFacts {

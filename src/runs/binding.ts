@@ -7,9 +7,10 @@
 import type { SqlRunner, Tx } from "../db/connect.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import type { BindingAnswer } from "./api.js";
+import { bindingSentence } from "./binding-sentence.js";
 import { endRunByForce } from "./ending.js";
 import { getTicket } from "./read.js";
-import { insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
+import { CUSTOMER_FOUND, insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
 import { bindingOf } from "./tickets.js";
 import type { BindingCandidate, Run, RunsCtx, Ticket } from "./types.js";
 import { wakeRun } from "./wakeups.js";
@@ -73,7 +74,7 @@ async function bindTo(
     await writeBinding(tx, ticketId, { customerId, binding: "confirmed", by });
     const after = await bound(tx, ctx, ticketId);
     const restarted = moves && run !== null && run.stepsUsed > 0 ? await restart(tx, ctx, after, run) : null;
-    if (restarted === null && run !== null) await tellRun(tx, ctx, run.id, after);
+    if (restarted === null && run !== null) await tellRun(tx, ctx, run.id, after, ticket);
     return { outcome: "bound", ticket: after, restartedRun: restarted, wakes: restarted ?? run?.id ?? null };
   });
   const { wakes, ...rest } = answer;
@@ -139,32 +140,16 @@ export async function tellRun(
   ctx: Pick<RunsCtx, "ids" | "notices">,
   runId: RunId,
   ticket: Ticket,
+  before: Ticket,
 ): Promise<void> {
   await insertNote(tx, ctx, {
     runId,
-    author: "system:binding",
+    author: before.binding === "none" && ticket.binding !== "none" ? CUSTOMER_FOUND : "system:binding",
     text: bindingSentence(ticket),
     dedupeKey: `binding:${runId}:${ticket.version}`,
   });
   await wakeRun(tx, runId);
   await ctx.notices.touch(tx, { kind: "run", id: runId });
-}
-
-/** What the planner is told about whom the ticket concerns. */
-export function bindingSentence(ticket: Ticket): string {
-  const who = `${ticket.customerRef ?? "?"} (${ticket.customerName ?? "?"})`;
-  switch (ticket.binding) {
-    case "confirmed":
-      return `The filer confirmed that this ticket is about customer ${who}.`;
-    case "unconfirmed":
-      return `By the references in its text this ticket is about customer ${who}. The filer has not confirmed that yet.`;
-    case "none":
-      return ticket.candidates.length === 0
-        ? "It is not known which customer this ticket is about. The filer has been asked."
-        : `The text of this ticket fits several customers: ${ticket.candidates
-            .map((one) => `${one.customerRef} (${one.name})`)
-            .join(", ")}. The filer has been asked which one is meant.`;
-  }
 }
 
 /** New words of the filer: whom do they name? Binds, unconfirmed, if exactly one; never moves an existing binding. */

@@ -21,8 +21,10 @@ export interface ReserveCall {
   /** What the call may cost at most. */
   estimateMicroUsd: bigint;
   dailyMaxMicroUsd: bigint | null;
-  /** Number of the turn that the call is for: notes not told so far are told there. */
+  /** Number of the turn that the call is for. */
   turnSeq: number;
+  /** Notes that this call tells for the first time. */
+  noteIds: readonly string[];
 }
 
 interface BudgetRow {
@@ -72,8 +74,8 @@ async function reserve(tx: Tx, lease: RunLease, call: ReserveCall): Promise<Rese
   );
   await tx.sql(
     "runs.tell_notes",
-    "UPDATE run_notes SET used_in_seq = $2 WHERE run_id = $1 AND used_in_seq IS NULL",
-    [lease.runId, call.turnSeq],
+    "UPDATE run_notes SET used_in_seq = $2 WHERE run_id = $1 AND used_in_seq IS NULL AND id = ANY ($3)",
+    [lease.runId, call.turnSeq, call.noteIds],
   );
   if (call.estimateMicroUsd > 0n) await reserveDay(tx, call);
   return { ok: true };

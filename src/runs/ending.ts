@@ -7,6 +7,7 @@ import type { RunId } from "../domain/ids.js";
 import { type RunEnd, runStatesBefore } from "../domain/run.js";
 import { LeaseLost } from "./lease.js";
 import { ACTIVE_MS_SQL, ACTIVE_SQL } from "./rows.js";
+import { CUSTOMER_FOUND } from "./start.js";
 import type { RunLease } from "./types.js";
 import { verifyRun } from "./verify.js";
 
@@ -50,8 +51,8 @@ export async function endRunByForce(tx: Tx, runId: RunId, end: EndRun): Promise<
 async function hasNotes(tx: Tx, runId: RunId): Promise<boolean> {
   const rows = await tx.sql(
     "runs.untold_notes",
-    "SELECT 1 FROM run_notes WHERE run_id = $1 AND used_in_seq IS NULL AND author NOT LIKE 'system:%' LIMIT 1",
-    [runId],
+    "SELECT 1 FROM run_notes WHERE run_id = $1 AND used_in_seq IS NULL AND (author = $2 OR author NOT LIKE 'system:%') LIMIT 1",
+    [runId, CUSTOMER_FOUND],
   );
   return rows.length > 0;
 }

@@ -6,10 +6,20 @@
  */
 
 export type * from "./api.js";
-export { bindingSentence, changeBinding, confirmBinding } from "./binding.js";
+export { changeBinding, confirmBinding } from "./binding.js";
+export { bindingSentence } from "./binding-sentence.js";
 export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
 export { type EndRun, endRun } from "./ending.js";
-export { type GiveBack, giveBack, LeaseLost, leaseRun, renewLease, setRunning } from "./lease.js";
+export {
+  countTrouble,
+  fence,
+  type GiveBack,
+  giveBack,
+  LeaseLost,
+  leaseRun,
+  renewLease,
+  setRunning,
+} from "./lease.js";
 export {
   callsOfOperation,
   currentRun,
@@ -25,7 +35,7 @@ export {
   viewRun,
 } from "./read.js";
 export { requestCancel, runOfThread, threadReply } from "./replies.js";
-export { isBlank, startRun, startRunIn } from "./start.js";
+export { insertNote, isBlank, needsAnAnswer, startCodeRun, startRun, startRunIn } from "./start.js";
 export { followSuccessor } from "./successor.js";
 export { fileTicket, setTicketThread } from "./tickets.js";
 export { type Trace, type TracedOperation, traceRun } from "./trace.js";
@@ -37,7 +47,6 @@ export {
   moveTurn,
   type NewCall,
   type NewTurn,
-  recordCodeTurn,
   recordTurn,
 } from "./turns.js";
 export type * from "./types.js";

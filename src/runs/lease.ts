@@ -126,3 +126,15 @@ export async function fence(tx: Tx, lease: RunLease): Promise<void> {
   );
   if (rows.length === 0) throw new LeaseLost(lease.runId);
 }
+
+/** Something unexpected broke while the run was driven. Returns how often in a row, failed model calls included. */
+export async function countTrouble(db: SqlRunner, lease: RunLease): Promise<number> {
+  const [row] = await db.sql<{ model_failures: number }>(
+    "runs.trouble",
+    `UPDATE runs SET model_failures = model_failures + 1, version = version + 1, updated_at = countersign_now()
+     WHERE id = $1 AND lease_token = $2 AND lease_until IS NOT NULL AND state IN ${ACTIVE_SQL} RETURNING model_failures`,
+    [lease.runId, lease.token],
+  );
+  if (row === undefined) throw new LeaseLost(lease.runId);
+  return row.model_failures;
+}

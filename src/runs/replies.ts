@@ -9,6 +9,7 @@ import { bindFromText, tellRun, writeText } from "./binding.js";
 import { currentRun, getRun, ticketOfThread } from "./read.js";
 import { insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
 import type { BindingCandidate, Run, RunsCtx, Ticket } from "./types.js";
+import { wakeRun } from "./wakeups.js";
 
 /** Longest reply that is kept; the rest is cut off, and said so. */
 const MAX_NOTE_CHARS = 8_000;
@@ -22,6 +23,7 @@ export async function threadReply(ctx: RunsCtx, reply: ThreadReply): Promise<Rep
   const candidates = await ctx.identify(ctx.db, reply.text);
   const answer = await ctx.db.tx((tx) => take(tx, ctx, ticket.id, reply, candidates));
   if (answer.outcome === "started") await ctx.wake("run", answer.run.id);
+  if (answer.outcome === "noted") await ctx.wake("run", answer.runId);
   if (answer.outcome === "candidates" && answer.runId !== null) await ctx.wake("run", answer.runId);
   return answer;
 }
@@ -47,8 +49,11 @@ async function take(
   if (!added) return { outcome: "ignored", why: "seen_before" };
   await ctx.notices.touch(tx, { kind: "run", id: run.id });
   const after = await bindFromText(tx, ctx, ticket, candidates);
-  if (after.version === ticket.version) return { outcome: "noted", runId: run.id, ticketId };
-  await tellRun(tx, ctx, run.id, after);
+  if (after.version === ticket.version) {
+    if (run.state === "awaiting_binding") await wakeRun(tx, run.id);
+    return { outcome: "noted", runId: run.id, ticketId };
+  }
+  await tellRun(tx, ctx, run.id, after, ticket);
   return { outcome: "candidates", ticketId, candidates, runId: run.id };
 }
 

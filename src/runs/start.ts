@@ -1,9 +1,11 @@
 /** New runs: one under way for a ticket, kept by the database (`runs_one_active_per_ticket`). */
 import type { SqlRunner, Tx } from "../db/connect.js";
-import type { TicketId } from "../domain/ids.js";
+import type { RunId, TicketId } from "../domain/ids.js";
 import { isRunEnd } from "../domain/run.js";
 import type { StartAnswer } from "./api.js";
+import { bindingSentence } from "./binding-sentence.js";
 import { currentRun, findTicket, getRun, getTicket } from "./read.js";
+import { insertTurn, type NewCall } from "./turns.js";
 import type { PlannerName, Run, RunsCtx, Ticket } from "./types.js";
 
 /** Starts a run inside the caller's transaction; null when one is under way. */
@@ -31,8 +33,54 @@ export async function startRunIn(
     ],
   );
   if (rows.length === 0) return null;
+  if (planner !== "code") await tellCustomer(tx, ctx, id, ticketId);
   await ctx.notices.touch(tx, { kind: "run", id });
   return getRun(tx, id);
+}
+
+/** The first thing that a planner is told beside the ticket: whom it is about, as far as code knows. */
+async function tellCustomer(tx: Tx, ctx: RunsCtx, runId: RunId, ticketId: TicketId): Promise<void> {
+  const ticket = await getTicket(tx, ticketId);
+  if (ticket === null) throw new Error(`ticket ${ticketId} is gone`);
+  await insertNote(tx, ctx, {
+    runId,
+    author: "system:binding",
+    text: bindingSentence(ticket),
+    dedupeKey: `binding:${runId}:${ticket.version}`,
+  });
+}
+
+/**
+ * A run without a planner: its one turn is written by code because a person asked for exactly this. It goes through the same
+ * gate as any other. Null when a run is under way.
+ */
+export async function startCodeRun(
+  tx: Tx,
+  ctx: RunsCtx,
+  { ticketId, calls }: { ticketId: TicketId; calls: readonly NewCall[] },
+): Promise<Run | null> {
+  const run = await startRunIn(tx, ctx, { ticketId, planner: "code", model: null });
+  if (run === null) return null;
+  await insertTurn(tx, ctx, run.id, {
+    seq: 1,
+    state: "recorded",
+    content: calls.map((call) => ({
+      type: "tool_use",
+      id: call.toolUseId,
+      name: call.name,
+      input: call.input,
+    })),
+    stopReason: "tool_use",
+    stopDetails: null,
+    model: "code",
+    usage: {},
+    inputTokens: 0,
+    outputTokens: 0,
+    costMicroUsd: 0n,
+    requestHash: "",
+    calls,
+  });
+  return run;
 }
 
 /** Starts a run of a ticket by id or reference, unless one is under way. */
@@ -78,6 +126,13 @@ export async function lockTicket(tx: Tx, ticketId: TicketId): Promise<Ticket | n
 /** Nothing that anybody could read: white space and invisible characters only. */
 export const isBlank = (text: string): boolean =>
   text.replace(/[\s\p{Cf}\p{Cc}\u3164\u115f\u1160]/gu, "") === "";
+
+/** Author of the note that says whom the ticket is about, where nobody knew before. */
+export const CUSTOMER_FOUND = "system:customer";
+
+/** A note that a run must not end without having told: the filer's words, or the customer it had to wait for. */
+export const needsAnAnswer = (note: { author: string }): boolean =>
+  note.author === CUSTOMER_FOUND || !note.author.startsWith("system:");
 
 /** Adds a note to a run. False when this note was there. `usedInSeq` 0: the planner hears it as the ticket itself. */
 export async function insertNote(

@@ -6,7 +6,7 @@
  * 3. Every write carries the lease.
  */
 import type { Tx } from "../db/connect.js";
-import type { CallId, OperationId, TurnId } from "../domain/ids.js";
+import type { CallId, OperationId, RunId, TurnId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { Ids } from "../domain/ports/clock.js";
 import type { CallState, TurnState } from "../domain/run.js";
@@ -33,6 +33,8 @@ export interface NewCall {
   toolUseId: string;
   name: string;
   input: Json;
+  /** A person asked for this call; what they asked. */
+  askedBy?: JsonObject;
   /** Answered by code at once and never to run. */
   refusal?: { decision: CallDecision; result: string };
 }
@@ -49,32 +51,16 @@ export async function recordTurn(
     inputTokens: turn.inputTokens,
     outputTokens: turn.outputTokens,
   });
-  return insertTurn(tx, { ids }, lease, turn);
+  return insertTurn(tx, { ids }, lease.runId, turn);
 }
 
-/** A turn that no model was asked for: written by code on a person's click. Throws `LeaseLost`. */
-export async function recordCodeTurn(
+/** Writes a turn and its calls. Its caller has proven that it may. */
+export async function insertTurn(
   tx: Tx,
   { ids }: { ids: Ids },
-  lease: RunLease,
-  turn: { seq: number; content: readonly ContentBlock[]; calls: readonly NewCall[] },
+  runId: RunId,
+  turn: NewTurn,
 ): Promise<TurnId> {
-  await fence(tx, lease);
-  return insertTurn(tx, { ids }, lease, {
-    ...turn,
-    state: "recorded",
-    stopReason: "tool_use",
-    stopDetails: null,
-    model: "code",
-    usage: {},
-    inputTokens: 0,
-    outputTokens: 0,
-    costMicroUsd: 0n,
-    requestHash: "",
-  });
-}
-
-async function insertTurn(tx: Tx, { ids }: { ids: Ids }, lease: RunLease, turn: NewTurn): Promise<TurnId> {
   const turnId = ids.next("turn_");
   await tx.sql(
     "runs.turn_insert",
@@ -82,7 +68,7 @@ async function insertTurn(tx: Tx, { ids }: { ids: Ids }, lease: RunLease, turn: 
      VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7::jsonb, $8, $9::jsonb, $10, $11)`,
     [
       turnId,
-      lease.runId,
+      runId,
       turn.seq,
       turn.state,
       JSON.stringify(turn.content),
@@ -97,11 +83,12 @@ async function insertTurn(tx: Tx, { ids }: { ids: Ids }, lease: RunLease, turn: 
   for (const [position, call] of turn.calls.entries()) {
     await tx.sql(
       "runs.call_insert",
-      `INSERT INTO tool_calls (id, run_id, turn_id, position, tool_use_id, name, input, state, decision, result, is_error, finished_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, CASE WHEN $8 = 'done' THEN countersign_now() END)`,
+      `INSERT INTO tool_calls (id, run_id, turn_id, position, tool_use_id, name, input, state, decision, result, is_error,
+         decision_detail, finished_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11, $12::jsonb, CASE WHEN $8 = 'done' THEN countersign_now() END)`,
       [
         ids.next("call_"),
-        lease.runId,
+        runId,
         turnId,
         position,
         call.toolUseId,
@@ -111,6 +98,7 @@ async function insertTurn(tx: Tx, { ids }: { ids: Ids }, lease: RunLease, turn: 
         call.refusal?.decision ?? null,
         call.refusal?.result ?? null,
         call.refusal === undefined ? null : true,
+        call.askedBy === undefined ? null : JSON.stringify(call.askedBy),
       ],
     );
   }
@@ -123,23 +111,31 @@ export interface CallUpdate {
   decision: CallDecision;
   decisionDetail: JsonObject | null;
   operationId: OperationId | null;
+  /** Only if the call is still about this operation (null: about none). */
+  stillAbout?: OperationId | null;
 }
 
-/** What code answered to a proposed or held call before it runs. Part of a transaction that is fenced. */
-export async function decideCall(tx: Tx, call: CallUpdate): Promise<void> {
-  await tx.sql(
+/**
+ * What code answered to a proposed or held call before it runs. Part of a transaction that is fenced. False: the call is done,
+ * or about another operation by now.
+ */
+export async function decideCall(tx: Tx, call: CallUpdate): Promise<boolean> {
+  const rows = await tx.sql(
     "runs.call_decide",
     `UPDATE tool_calls SET state = $2, decision = $3, decision_detail = coalesce($4::jsonb, decision_detail),
        operation_id = coalesce($5, operation_id)
-     WHERE id = $1 AND state <> 'done'`,
+     WHERE id = $1 AND state <> 'done' AND ($6 OR operation_id IS NOT DISTINCT FROM $7) RETURNING id`,
     [
       call.callId,
       call.state,
       call.decision,
       call.decisionDetail === null ? null : JSON.stringify(call.decisionDetail),
       call.operationId,
+      call.stillAbout === undefined,
+      call.stillAbout ?? null,
     ],
   );
+  return rows.length > 0;
 }
 
 export interface CallResult {
@@ -151,15 +147,17 @@ export interface CallResult {
   replayed?: boolean;
   decision?: CallDecision;
   operationId?: OperationId | null;
+  /** Only if the call is still about this operation (null: about none). */
+  stillAbout?: OperationId | null;
 }
 
-/** Stores the result of a call, once: false when it had one. Part of a transaction that is fenced. */
+/** Stores the result of a call, once: false when it had one, or is about another operation by now. Part of a transaction that is fenced. */
 export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
   const rows = await tx.sql(
     "runs.call_finish",
     `UPDATE tool_calls SET state = 'done', result = $2, result_json = $3::jsonb, is_error = $4, replayed = $5,
        decision = coalesce($6, decision), operation_id = coalesce($7, operation_id), finished_at = countersign_now()
-     WHERE id = $1 AND state <> 'done' RETURNING id`,
+     WHERE id = $1 AND state <> 'done' AND ($8 OR operation_id IS NOT DISTINCT FROM $9) RETURNING id`,
     [
       call.callId,
       call.result,
@@ -168,6 +166,8 @@ export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
       call.replayed ?? false,
       call.decision ?? null,
       call.operationId ?? null,
+      call.stillAbout === undefined,
+      call.stillAbout ?? null,
     ],
   );
   return rows.length > 0;

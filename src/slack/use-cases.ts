@@ -18,9 +18,9 @@ import type {
 
 /** Answer to "This is a further refund". */
 export type FurtherAnswer =
-  /** A further occurrence was asked for; its own approval card follows. */
-  | { readonly outcome: "asked"; readonly operationId: OperationId }
-  | { readonly outcome: "already_asked"; readonly operationId: OperationId }
+  /** A run of its own asks for a further occurrence; its approval card follows. */
+  | { readonly outcome: "asked"; readonly runId: RunId }
+  | { readonly outcome: "already_asked"; readonly runId: RunId }
   | { readonly outcome: "refused"; readonly sentence: string };
 
 export interface SlackUseCases {

@@ -91,6 +91,13 @@ export async function socketApp(
     deferInitialization: true,
     clientOptions: { slackApiUrl: sb.apiUrl, retryConfig: { retries: 0 } },
   });
+  let state: "connecting" | "connected" = "connected";
+  receiver.client.on("connecting", () => {
+    state = "connecting";
+  });
+  receiver.client.on("connected", () => {
+    state = "connected";
+  });
   await app.init();
   app.error(async () => undefined);
   setUp(app);
@@ -99,6 +106,8 @@ export async function socketApp(
   const stop = async (): Promise<void> => {
     if (stopped) return;
     stopped = true;
+    // The client rejects a promise that nobody holds when it is told to stop while it connects.
+    await until(() => state !== "connecting", "an end of connecting");
     const gone = new Promise<void>((resolve) => receiver.client.once("disconnected", () => resolve()));
     await app.stop();
     await Promise.race([gone, until(() => sb.control.connection().connected === 0)]);

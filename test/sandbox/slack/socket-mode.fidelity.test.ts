@@ -107,19 +107,24 @@ describe("Socket Mode", () => {
     expect(deliveries.map((d) => d.outcome)).toEqual(["dropped", "acked"]);
   });
 
-  test("41 a refresh closes the socket and the client comes back; link_disabled keeps it out until enabled", async () => {
+  test("41 a refresh closes the socket and the client comes back", async () => {
     const sb = await sandbox();
-    await socketApp(sb, () => undefined, { clientPingTimeout: 300 });
+    await socketApp(sb, () => undefined, { clientPingTimeout: 1000 });
     const hellos = (): number =>
       sb.control.journal().filter((e) => e.kind === "socket" && e.what === "connected").length;
     expect(hellos()).toBe(1);
     sb.control.socket({ kind: "refresh" });
     await until(() => hellos() === 2 && sb.control.connection().connected === 1, "the reconnect");
+  });
+
+  test("41 link_disabled closes what is open and keeps everybody out until it is enabled", async () => {
+    const sb = await sandbox();
     const one = await bare(sb);
     sb.control.socket({ kind: "link_disabled" });
     await until(() => one.frames.some((f) => f["reason"] === "link_disabled"));
-    const refusedOne = await bare(sb);
-    expect(refusedOne.frames[0]).toMatchObject({ type: "disconnect", reason: "link_disabled" });
+    await until(() => one.socket.readyState === WebSocket.CLOSED);
+    const kept = await bare(sb);
+    expect(kept.frames[0]).toMatchObject({ type: "disconnect", reason: "link_disabled" });
     sb.control.socket({ kind: "enable" });
     expect((await bare(sb)).frames[0]).toMatchObject({ type: "hello" });
   });
@@ -157,7 +162,7 @@ describe("Socket Mode", () => {
 
   test("41 the real client survives a rude refresh with a later reconnect", async () => {
     const sb = await sandbox();
-    await socketApp(sb, () => undefined, { clientPingTimeout: 300 });
+    await socketApp(sb, () => undefined, { clientPingTimeout: 1000 });
     sb.control.socket({ kind: "rude" });
     sb.control.socket({ kind: "refresh" });
     expect(sb.control.connection().connected).toBe(0);
@@ -167,7 +172,7 @@ describe("Socket Mode", () => {
 
   test("41 deaf answers no ping, and the real client notices and reconnects", async () => {
     const sb = await sandbox();
-    await socketApp(sb, () => undefined, { clientPingTimeout: 300 });
+    await socketApp(sb, () => undefined, { clientPingTimeout: 1000 });
     const hellos = (): number =>
       sb.control.journal().filter((e) => e.kind === "socket" && e.what === "connected").length;
     sb.control.socket({ kind: "deaf" });

@@ -1,0 +1,196 @@
+/**
+ * What to do next with a run, decided purely from its rows. Every crash point is a row that this function reads, so a resumed
+ * run and one that never stopped do the same.
+ */
+import { assertNever } from "../domain/assert-never.js";
+import type { RunEnd } from "../domain/run.js";
+import type { RunView, ToolCall, Turn } from "../runs/index.js";
+import { isBlank, needsAnAnswer } from "../runs/index.js";
+import { callSignature } from "./tools/parse.js";
+
+export interface Ending {
+  state: RunEnd;
+  code: string;
+  detail: string;
+  /** The planner ended of its own accord, with an answer. */
+  plannerSuccess: boolean;
+  /** Model prose for the thread, if any. */
+  says: string | null;
+  /** The model's summary for whoever takes over. */
+  handover: string | null;
+}
+
+export type Step =
+  /** `larger`: the reply before was cut off; the one larger try. */
+  | { do: "call_model"; larger: boolean }
+  | { do: "resolve_turn"; turn: Turn }
+  | { do: "release_turn"; turn: Turn }
+  | { do: "execute_turn"; turn: Turn }
+  | { do: "await_binding" }
+  | { do: "end"; ending: Ending };
+
+/** The same call, free text aside, may fail this often before the run is stuck. */
+export const SAME_FAILURES = 3;
+/** The same call may be made this often at all. */
+export const SAME_CALLS = 6;
+
+export function nextStep(view: RunView): Step {
+  const { run } = view;
+  if (run.cancelRequestedBy !== null) {
+    return end("cancelled", "stopped", "Stopped on request.");
+  }
+  const turn = view.turns.at(-1);
+  if (turn === undefined) return { do: "call_model", larger: false };
+  switch (turn.state) {
+    case "recorded":
+      return { do: "resolve_turn", turn };
+    case "held":
+      return { do: "release_turn", turn };
+    case "released":
+      return { do: "execute_turn", turn };
+    case "resolved":
+      return afterResults(view, turn);
+    case "final":
+      return afterFinal(view, turn);
+    default:
+      return assertNever(turn.state, "turn state");
+  }
+}
+
+function end(state: RunEnd, code: string, detail: string, more: Partial<Ending> = {}): Step {
+  return {
+    do: "end",
+    ending: { state, code, detail, plannerSuccess: false, says: null, handover: null, ...more },
+  };
+}
+
+function afterResults(view: RunView, turn: Turn): Step {
+  const calls = view.calls.filter((call) => call.turnId === turn.id);
+  const handover = calls.find(
+    (call) => call.name === "escalate_to_human" && call.decision === "allowed" && call.isError === false,
+  );
+  if (handover !== undefined) {
+    return end("escalated", "handed_over", "Handed over to a person.", {
+      handover: summaryOf(handover),
+      plannerSuccess: true,
+    });
+  }
+  if (view.run.planner === "code") {
+    return end("resolved", "asked_by_person", "Done as the filer asked.", { plannerSuccess: true });
+  }
+  const stuck = stuckOn(view.calls);
+  if (stuck !== null) return end("escalated", "stuck", stuck);
+  return { do: "call_model", larger: false };
+}
+
+const summaryOf = (call: ToolCall): string => {
+  const input = call.input;
+  const summary =
+    typeof input === "object" && input !== null && !Array.isArray(input) ? input["summary"] : null;
+  return typeof summary === "string" && !isBlank(summary) ? summary : "(no summary)";
+};
+
+/** A sentence on what the run keeps repeating, or null. */
+export function stuckOn(calls: readonly ToolCall[]): string | null {
+  const failures = new Map<string, ToolCall[]>();
+  const all = new Map<string, number>();
+  for (const call of calls.filter((one) => one.state === "done")) {
+    const signature = callSignature(call.name, call.input);
+    all.set(signature, (all.get(signature) ?? 0) + 1);
+    if ((all.get(signature) ?? 0) >= SAME_CALLS) {
+      return `Stuck: the same ${label(call)} was asked for ${SAME_CALLS} times.`;
+    }
+    if (call.isError !== true) continue;
+    const failed = [...(failures.get(signature) ?? []), call];
+    failures.set(signature, failed);
+    if (failed.length >= SAME_FAILURES) {
+      return `Stuck: ${label(call)} failed ${failed.length} times, the last time with: ${call.result ?? ""}`;
+    }
+  }
+  return null;
+}
+
+function label(call: ToolCall): string {
+  const input = call.input;
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return call.name;
+  const about =
+    input["order_reference"] ?? input["subscription_reference"] ?? input["query"] ?? input["question"];
+  return typeof about === "string" ? `${call.name} (${about.slice(0, 80)})` : call.name;
+}
+
+/** What each way of stopping means. Only `tool_use` runs tools, and that is not this function's case. */
+function afterFinal(view: RunView, turn: Turn): Step {
+  switch (turn.stopReason) {
+    case "end_turn":
+    case "stop_sequence":
+      return afterAnswer(view, turn);
+    case "pause_turn":
+      return { do: "call_model", larger: false };
+    case "max_tokens":
+      return cutOffBefore(view, turn)
+        ? end(
+            "escalated",
+            "cut_off",
+            "The model's reply was cut off twice, the second time with more room. None of it was acted on.",
+          )
+        : { do: "call_model", larger: true };
+    case "model_context_window_exceeded":
+      return end(
+        "escalated",
+        "context_window",
+        "The conversation no longer fits the model's window. The last reply was not acted on.",
+      );
+    case "refusal":
+      return end("escalated", "refusal", refusalSentence(turn));
+    case "tool_use":
+      return end(
+        "escalated",
+        "malformed_reply",
+        "The model asked for tools in a form that cannot be answered. Nothing of it was done.",
+      );
+    default:
+      return end(
+        "escalated",
+        "unknown_stop",
+        `The model stopped for a reason that is not known here (${turn.stopReason ?? "none"}). Nothing of that reply was acted on.`,
+      );
+  }
+}
+
+function afterAnswer(view: RunView, turn: Turn): Step {
+  const untold = view.notes.filter((note) => note.usedInSeq === null);
+  if (untold.some(needsAnAnswer)) return { do: "call_model", larger: false };
+  const { ticket } = view;
+  if (ticket.binding === "none" && ticket.candidates.length > 0) return { do: "await_binding" };
+  const says = proseOf(turn);
+  if (says === null && !view.calls.some((call) => call.state === "done" && call.isError === false)) {
+    return end(
+      "escalated",
+      "empty_reply",
+      "The model ended without an answer and without having done anything.",
+    );
+  }
+  return end("resolved", "end_turn", "The planner finished.", { says, plannerSuccess: true });
+}
+
+/** The text of a reply, or null if there is none to read. */
+export function proseOf(turn: Turn): string | null {
+  const text = turn.content
+    .filter((block) => block.type === "text" && typeof block["text"] === "string")
+    .map((block) => String(block["text"]))
+    .join("\n")
+    .trim();
+  return isBlank(text) ? null : text;
+}
+
+const cutOffBefore = (view: RunView, turn: Turn): boolean =>
+  view.turns.some((other) => other.seq === turn.seq - 1 && other.stopReason === "max_tokens");
+
+function refusalSentence(turn: Turn): string {
+  const details = turn.stopDetails;
+  const category =
+    typeof details === "object" && details !== null && !Array.isArray(details) ? details["category"] : null;
+  return typeof category === "string"
+    ? `The model declined to go on (${category.slice(0, 80)}).`
+    : "The model declined to go on.";
+}

@@ -1,0 +1,40 @@
+/**
+ * What a ticket may see and touch. Bound to a customer by code or by the filer, never by the model: no tool names a customer,
+ * and whatever lies outside is answered with the same words whether it exists or not.
+ */
+import type { Ticket } from "../runs/index.js";
+
+export type Scope =
+  | { kind: "customer"; customerId: string; customerRef: string; confirmed: boolean }
+  /** Nobody is bound: orders that the text itself names may be read, nothing may be written. */
+  | { kind: "unbound"; orderRefs: ReadonlySet<string> };
+
+export function scopeOf(ticket: Ticket): Scope {
+  if (ticket.binding !== "none" && ticket.customerId !== null && ticket.customerRef !== null) {
+    return {
+      kind: "customer",
+      customerId: ticket.customerId,
+      customerRef: ticket.customerRef,
+      confirmed: ticket.binding === "confirmed",
+    };
+  }
+  const named = ticket.candidates.flatMap((candidate) =>
+    candidate.via.filter((via) => via.kind === "order").map((via) => via.text.toUpperCase()),
+  );
+  return { kind: "unbound", orderRefs: new Set(named) };
+}
+
+/** May an order with this reference and owner be read? */
+export function mayRead(scope: Scope, order: { ref: string; customerRef: string }): boolean {
+  return scope.kind === "customer"
+    ? order.customerRef === scope.customerRef
+    : scope.orderRefs.has(order.ref.toUpperCase());
+}
+
+/** The one answer for an order that does not exist and for one of somebody else. */
+export const outOfScope = (reference: string): string =>
+  `There is no order ${reference} among the orders of this ticket's customer. Check the reference, or hand the ticket to a person.`;
+
+/** As `outOfScope`, for subscriptions. */
+export const subscriptionOutOfScope = (reference: string): string =>
+  `There is no subscription ${reference} among those of this ticket's customer. Check the reference, or hand the ticket to a person.`;
