@@ -1,23 +1,46 @@
 /**
- * The audit chain: verify, export, seal, erase.
- *
- * 1. Every event is hashed over its canonical body and its operation's previous hash; the operation's row keeps count and head,
- *    so a missing last event shows.
- * 2. Hashes are recomputed from what the database gives back: the body is text, its time has microseconds.
- * 3. Blocks chain the events of all operations below the oldest transaction that was running when they were sealed.
+ * Verifying and exporting the audit log: everything is recomputed from what the database gives back, and the first broken link is
+ * named.
  */
 import type { Db } from "../db/connect.js";
-import { sha256Hex } from "../domain/canonical.js";
-import type { OperationId } from "../domain/ids.js";
-import type { JsonObject } from "../domain/json.js";
-import { isStatus } from "./rows.js";
-import type { AuditReport, BrokenLink, OperationEvent } from "./types.js";
+import { utcMicros } from "../db/connect.js";
+import type { Json } from "../domain/json.js";
+import { blockHash, blocksAfter, contentHashOf, eventHashes } from "./audit-blocks.js";
+import { type AuditedEvent, checkOperation } from "./audit-check.js";
+import { type OperationRow, operationColumns, toOperation } from "./rows.js";
+import type { AuditReport, BrokenLink } from "./types.js";
 
-interface EventRow {
-  id: bigint;
-  operation_id: OperationId;
+const OPERATIONS_AT_A_TIME = 200;
+const EVENTS_AT_A_TIME = 2_000;
+const BLOCKS_AT_A_TIME = 200;
+/** Findings that are kept; more would not be read. */
+const MAX_BROKEN = 100;
+
+/** Recomputes every hash, and what each row says about itself and about money. */
+export async function verifyAudit(db: Db): Promise<AuditReport> {
+  const broken: BrokenLink[] = [];
+  const rows = await checkOperations(db, broken);
+  await checkStrays(db, broken);
+  await checkMoney(db, broken);
+  const blocks = await checkBlocks(db, broken);
+  broken.sort(byPlaceInLog);
+  return { intact: broken.length === 0, ...rows, ...blocks, broken: broken.slice(0, MAX_BROKEN) };
+}
+
+/** Events in the order of their ids, then rows, then blocks. */
+function byPlaceInLog(a: BrokenLink, b: BrokenLink): number {
+  const rank = { event: 0, operation: 1, payment: 2, block: 3 } as const;
+  if (a.what !== b.what) return rank[a.what] - rank[b.what];
+  if (a.what === "event" || a.what === "block") return Number(BigInt(a.where) - BigInt(b.where));
+  return a.where < b.where ? -1 : 1;
+}
+
+interface JoinedRow extends OperationRow {
+  event_count: number;
+  head_hash: string;
+  event_id: bigint | null;
   seq: number;
-  at: string;
+  at_text: string;
   type: string;
   from_status: string | null;
   to_status: string | null;
@@ -28,317 +51,182 @@ interface EventRow {
   hash: string;
 }
 
-const EVENT_COLUMNS = `id, operation_id, seq, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at, type,
-  from_status, to_status, actor, attempt, body, prev_hash, hash`;
-const BATCH = 1_000;
-const MAX_BROKEN = 100;
-const BLOCK_SIZE = 1_000;
+/** $1 last id seen, $2 operations. One statement, so that an operation and its events are of one moment. */
+const OPERATIONS_WITH_EVENTS = `
+SELECT ${operationColumns("o")}, o.event_count, o.head_hash, e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
+       e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
+FROM (SELECT * FROM operations WHERE id > $1 ORDER BY id LIMIT $2::int) o
+LEFT JOIN operation_events e ON e.operation_id = o.id
+ORDER BY o.id, e.seq`;
 
-/** Events of one operation in their order. */
-export async function eventsOf(db: Pick<Db, "sql">, id: OperationId): Promise<OperationEvent[]> {
-  const rows = await db.sql<EventRow>(
-    "ledger.events",
-    `SELECT ${EVENT_COLUMNS} FROM operation_events WHERE operation_id = $1 ORDER BY seq`,
-    [id],
-  );
-  return rows.map(toEvent);
-}
-
-function toEvent(row: EventRow): OperationEvent {
-  return {
-    id: row.id,
-    operationId: row.operation_id,
-    seq: row.seq,
-    at: row.at,
-    type: row.type,
-    from: row.from_status !== null && isStatus(row.from_status) ? row.from_status : null,
-    to: row.to_status !== null && isStatus(row.to_status) ? row.to_status : null,
-    actor: row.actor,
-    attempt: row.attempt,
-    data: bodyOf(row).data ?? {},
-    prevHash: row.prev_hash,
-    hash: row.hash,
-  };
-}
-
-interface Body {
-  actor?: string;
-  at?: string;
-  attempt?: number | null;
-  data?: JsonObject;
-  from?: string | null;
-  operation?: string;
-  seq?: number;
-  to?: string | null;
-  type?: string;
-}
-
-function bodyOf(row: Pick<EventRow, "body">): Body {
-  try {
-    const body: unknown = JSON.parse(row.body);
-    return typeof body === "object" && body !== null ? (body as Body) : {};
-  } catch {
-    // Somebody has written into it: the hash says so as well.
-    return {};
-  }
-}
-
-/** Recomputes every hash from what the database gives back. */
-export async function verifyAudit(db: Db): Promise<AuditReport> {
-  const broken: BrokenLink[] = [];
-  const chains = new Map<string, { seq: number; hash: string }>();
-  let events = 0;
-  for await (const row of allEvents(db)) {
-    events += 1;
-    const chain = chains.get(row.operation_id) ?? { seq: 0, hash: "" };
-    for (const problem of eventProblems(row, chain)) {
-      broken.push({
-        what: "event",
-        where: String(row.id),
-        operationId: row.operation_id,
-        seq: row.seq,
-        problem,
-      });
-    }
-    chains.set(row.operation_id, { seq: row.seq, hash: row.hash });
-  }
-  const operations = await verifyHeads(db, chains, broken);
-  const blocks = await verifyBlocks(db, broken);
-  return {
-    intact: broken.length === 0,
-    events,
-    operations,
-    ...blocks,
-    broken: broken.slice(0, MAX_BROKEN),
-  };
-}
-
-function eventProblems(row: EventRow, before: { seq: number; hash: string }): string[] {
-  const problems: string[] = [];
-  if (row.seq !== before.seq + 1) {
-    problems.push(`event ${before.seq + 1} is missing or out of place; found ${row.seq}`);
-  }
-  if (row.prev_hash !== before.hash) problems.push("its predecessor's hash is not the one it names");
-  if (sha256Hex(`${row.prev_hash}\n${row.body}`) !== row.hash)
-    problems.push("its content does not give its hash");
-  const body = bodyOf(row);
-  const told: [string, unknown, unknown][] = [
-    ["operation", body.operation, row.operation_id],
-    ["seq", body.seq, row.seq],
-    ["at", body.at, row.at],
-    ["type", body.type, row.type],
-    ["from", body.from, row.from_status],
-    ["to", body.to, row.to_status],
-    ["actor", body.actor, row.actor],
-    ["attempt", body.attempt, row.attempt],
-  ];
-  for (const [name, inside, beside] of told) {
-    if (inside !== beside) problems.push(`its column "${name}" differs from its content`);
-  }
-  return problems;
-}
-
-async function* allEvents(db: Db): AsyncGenerator<EventRow> {
-  let after = 0n;
-  for (;;) {
-    const rows = await db.sql<EventRow>(
-      "ledger.all_events",
-      `SELECT ${EVENT_COLUMNS} FROM operation_events WHERE id > $1 ORDER BY id LIMIT $2`,
-      [after, BATCH],
-    );
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    after = last.id;
-  }
-}
-
-async function verifyHeads(
+async function checkOperations(
   db: Db,
-  chains: ReadonlyMap<string, { seq: number; hash: string }>,
   broken: BrokenLink[],
-): Promise<number> {
-  let after = "";
-  let count = 0;
-  for (;;) {
-    const rows = await db.sql<{
-      id: OperationId;
-      event_count: number;
-      head_hash: string;
-      status: string;
-      last_to: string | null;
-    }>(
-      "ledger.heads",
-      `SELECT o.id, o.event_count, o.head_hash, o.status,
-              (SELECT e.to_status FROM operation_events e WHERE e.operation_id = o.id ORDER BY e.seq DESC LIMIT 1) AS last_to
-         FROM operations o WHERE o.id > $1 ORDER BY o.id LIMIT $2`,
-      [after, BATCH],
-    );
-    for (const row of rows) {
-      count += 1;
-      const chain = chains.get(row.id) ?? { seq: 0, hash: "" };
-      const add = (problem: string): void => {
-        broken.push({ what: "operation", where: row.id, operationId: row.id, seq: null, problem });
-      };
-      if (chain.seq !== row.event_count) add(`it has ${row.event_count} events, the log holds ${chain.seq}`);
-      else if (chain.hash !== row.head_hash) add("its head is not the hash of its last event");
-      if (row.last_to !== null && row.last_to !== row.status) {
-        add(`its status is ${row.status}, its last event says ${row.last_to}`);
-      }
+): Promise<{ events: number; operations: number }> {
+  const count = { events: 0, operations: 0 };
+  for (let after = ""; ; ) {
+    const rows = await db.sql<JoinedRow>("ledger.audit_operations", OPERATIONS_WITH_EVENTS, [
+      after,
+      OPERATIONS_AT_A_TIME,
+    ]);
+    for (const group of byOperation(rows)) {
+      const [first] = group;
+      if (first === undefined) continue;
+      after = first.id;
+      const events = group.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)]));
+      count.operations += 1;
+      count.events += events.length;
+      broken.push(
+        ...checkOperation({
+          operation: toOperation(first),
+          eventCount: first.event_count,
+          headHash: first.head_hash,
+          events,
+        }),
+      );
     }
-    const last = rows.at(-1);
-    if (last === undefined) return count;
-    after = last.id;
+    if (rows.length === 0) return count;
   }
 }
 
-interface BlockRow {
-  seq: bigint;
-  first_event: bigint;
-  last_event: bigint;
-  event_count: number;
-  content_hash: string;
+function byOperation(rows: readonly JoinedRow[]): JoinedRow[][] {
+  const groups: JoinedRow[][] = [];
+  for (const row of rows) {
+    const group = groups.at(-1);
+    if (group?.[0]?.id === row.id) group.push(row);
+    else groups.push([row]);
+  }
+  return groups;
+}
+
+const toEvent = (row: JoinedRow, id: bigint): AuditedEvent => ({
+  id,
+  seq: row.seq,
+  at: row.at_text,
+  type: row.type,
+  from: row.from_status,
+  to: row.to_status,
+  actor: row.actor,
+  attempt: row.attempt,
+  body: row.body,
+  prevHash: row.prev_hash,
+  hash: row.hash,
+});
+
+/** Events whose operation is gone. */
+async function checkStrays(db: Db, broken: BrokenLink[]): Promise<void> {
+  const rows = await db.sql<{ id: bigint; seq: number }>(
+    "ledger.audit_strays",
+    `SELECT e.id, e.seq FROM operation_events e
+     WHERE NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = e.operation_id) ORDER BY e.id LIMIT $1::int`,
+    [MAX_BROKEN],
+  );
+  for (const { id, seq } of rows) {
+    broken.push({
+      what: "event",
+      where: String(id),
+      operationId: null,
+      seq,
+      problem: "its operation is gone",
+    });
+  }
+}
+
+/** Payments whose reserved or refunded is not the sum of their operations. Minor units. */
+const UNBALANCED = `
+SELECT p.id FROM payments p
+LEFT JOIN (
+  SELECT payment_id, sum(reserved_minor) AS reserved,
+         sum(CASE WHEN status = 'CONFIRMED' THEN amount_minor ELSE 0 END) AS refunded
+  FROM operations WHERE payment_id IS NOT NULL GROUP BY payment_id
+) o ON o.payment_id = p.id
+WHERE p.reserved <> COALESCE(o.reserved, 0) OR p.refunded <> COALESCE(o.refunded, 0)
+ORDER BY p.id LIMIT $1::int`;
+
+async function checkMoney(db: Db, broken: BrokenLink[]): Promise<void> {
+  const rows = await db.sql<{ id: string }>("ledger.audit_money", UNBALANCED, [MAX_BROKEN]);
+  for (const { id } of rows) {
+    broken.push({
+      what: "payment",
+      where: id,
+      operationId: null,
+      seq: null,
+      problem: "reserved and refunded are not the sums of its operations",
+    });
+  }
+}
+
+async function checkBlocks(db: Db, broken: BrokenLink[]): Promise<{ blocks: number; sealedEvents: number }> {
+  const count = { blocks: 0, sealedEvents: 0 };
+  let previous = { seq: 0n, lastEvent: 0n, hash: "" };
+  for (;;) {
+    const blocks = await blocksAfter(db, previous.seq, BLOCKS_AT_A_TIME);
+    if (blocks.length === 0) return count;
+    for (const block of blocks) {
+      const problem = (text: string): void => {
+        broken.push({ what: "block", where: String(block.seq), operationId: null, seq: null, problem: text });
+      };
+      if (block.seq !== previous.seq + 1n) problem(`block ${previous.seq + 1n} is missing`);
+      if (block.prevHash !== previous.hash) problem("it does not follow its predecessor");
+      if (blockHash(block) !== block.hash) problem("its hash does not recompute");
+      // One more than it may hold, so that an event that was slipped in shows.
+      const limit = block.eventCount + 1;
+      const events = await eventHashes(db, { after: previous.lastEvent, upTo: block.lastEvent, limit });
+      if (events.length !== block.eventCount) problem("events were added or removed after it was sealed");
+      else if (contentHashOf(events) !== block.contentHash)
+        problem("its events were changed after it was sealed");
+      count.blocks += 1;
+      count.sealedEvents += block.eventCount;
+      previous = block;
+    }
+  }
+}
+
+interface ExportRow {
+  id: bigint;
+  body: string;
   prev_hash: string;
   hash: string;
 }
 
-const BLOCK_COLUMNS = "seq, first_event, last_event, event_count, content_hash, prev_hash, hash";
+/** $1 last id seen, $2 rows. */
+const EXPORT = `
+SELECT id, body, prev_hash, hash FROM operation_events WHERE id > $1::bigint ORDER BY id LIMIT $2::int`;
 
-async function verifyBlocks(db: Db, broken: BrokenLink[]): Promise<{ blocks: number; sealedEvents: number }> {
-  const blocks = await db.sql<BlockRow>(
-    "ledger.blocks",
-    `SELECT ${BLOCK_COLUMNS} FROM audit_blocks ORDER BY seq`,
-    [],
-  );
-  let before: { seq: bigint; hash: string; last: bigint } = { seq: 0n, hash: "", last: 0n };
-  let sealedEvents = 0;
-  for (const block of blocks) {
-    const add = (problem: string): void => {
-      broken.push({ what: "block", where: String(block.seq), operationId: null, seq: null, problem });
-    };
-    if (block.seq !== before.seq + 1n || block.prev_hash !== before.hash)
-      add("it does not follow its predecessor");
-    const content = await contentOf(db, before.last, block.last_event);
-    if (content.count !== block.event_count || content.hash !== block.content_hash) {
-      add("the events in it are not those that were sealed");
-    }
-    if (blockHash(block) !== block.hash) add("its content does not give its hash");
-    sealedEvents += block.event_count;
-    before = { seq: block.seq, hash: block.hash, last: block.last_event };
-  }
-  return { blocks: blocks.length, sealedEvents };
-}
-
-const blockHash = (block: Omit<BlockRow, "hash">): string =>
-  sha256Hex(
-    [
-      block.seq,
-      block.first_event,
-      block.last_event,
-      block.event_count,
-      block.content_hash,
-      block.prev_hash,
-    ].join("\n"),
-  );
-
-async function contentOf(
-  db: Pick<Db, "sql">,
-  after: bigint,
-  last: bigint,
-): Promise<{ count: number; hash: string; first: bigint }> {
-  const rows = await db.sql<{ id: bigint; hash: string }>(
-    "ledger.block_content",
-    "SELECT id, hash FROM operation_events WHERE id > $1 AND id <= $2 ORDER BY id",
-    [after, last],
-  );
-  return {
-    count: rows.length,
-    hash: sha256Hex(rows.map((row) => `${row.id} ${row.hash}`).join("\n")),
-    first: rows.at(0)?.id ?? 0n,
-  };
-}
-
-/** Seals events that no running transaction can still precede. Returns how many. */
-export async function sealBlocks(db: Db): Promise<number> {
-  return db.tx(async (tx) => {
-    // Sealers queue; writers of events hold this lock shared, so that ids below the newest are all visible here.
-    await tx.sql("ledger.seal_lock", "LOCK TABLE audit_blocks IN SHARE ROW EXCLUSIVE MODE");
-    await tx.sql("ledger.seal_events", "LOCK TABLE operation_events IN SHARE MODE");
-    const [head] = await tx.sql<BlockRow>(
-      "ledger.block_head",
-      `SELECT ${BLOCK_COLUMNS} FROM audit_blocks ORDER BY seq DESC LIMIT 1`,
-    );
-    const after = head?.last_event ?? 0n;
-    const [edge] = await tx.sql<{ last: bigint | null; n: bigint }>(
-      "ledger.seal_edge",
-      `SELECT max(id) AS last, count(*) AS n FROM (
-         SELECT id FROM operation_events WHERE id > $1 ORDER BY id LIMIT $2) e`,
-      [after, BLOCK_SIZE],
-    );
-    if (edge?.last == null) return 0;
-    const content = await contentOf(tx, after, edge.last);
-    const block = {
-      seq: (head?.seq ?? 0n) + 1n,
-      first_event: content.first,
-      last_event: edge.last,
-      event_count: content.count,
-      content_hash: content.hash,
-      prev_hash: head?.hash ?? "",
-    };
-    await tx.sql(
-      "ledger.seal",
-      `INSERT INTO audit_blocks (seq, first_event, last_event, event_count, content_hash, prev_hash, hash)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-      [
-        block.seq,
-        block.first_event,
-        block.last_event,
-        block.event_count,
-        block.content_hash,
-        block.prev_hash,
-        blockHash(block),
-      ],
-    );
-    return content.count;
-  });
-}
-
-/** The log as JSON Lines, oldest first, blocks at the end. */
+/**
+ * The log as JSON Lines, oldest first, blocks at the end. `hash` is SHA-256 over `prevHash`, a line feed and the canonical JSON of
+ * `event`; people stand in it as salted hashes.
+ */
 export async function* exportAudit(db: Db): AsyncGenerator<string> {
-  for await (const row of allEvents(db)) {
-    yield JSON.stringify({
-      record: "event",
-      id: Number(row.id),
-      operation: row.operation_id,
-      seq: row.seq,
-      body: row.body,
-      prevHash: row.prev_hash,
-      hash: row.hash,
-    });
+  for (let after = 0n; ; ) {
+    const rows = await db.sql<ExportRow>("ledger.export", EXPORT, [after, EVENTS_AT_A_TIME]);
+    for (const row of rows) {
+      yield line({
+        id: Number(row.id),
+        event: JSON.parse(row.body),
+        prevHash: row.prev_hash,
+        hash: row.hash,
+      });
+      after = row.id;
+    }
+    if (rows.length === 0) break;
   }
-  const blocks = await db.sql<BlockRow>(
-    "ledger.blocks",
-    `SELECT ${BLOCK_COLUMNS} FROM audit_blocks ORDER BY seq`,
-    [],
-  );
-  for (const block of blocks) {
-    yield JSON.stringify({
-      record: "block",
-      seq: Number(block.seq),
-      firstEvent: Number(block.first_event),
-      lastEvent: Number(block.last_event),
-      eventCount: block.event_count,
-      contentHash: block.content_hash,
-      prevHash: block.prev_hash,
-      hash: block.hash,
-    });
+  for (let after = 0n; ; ) {
+    const blocks = await blocksAfter(db, after, BLOCKS_AT_A_TIME);
+    for (const block of blocks) {
+      yield line({
+        block: Number(block.seq),
+        firstEvent: Number(block.firstEvent),
+        lastEvent: Number(block.lastEvent),
+        eventCount: block.eventCount,
+        contentHash: block.contentHash,
+        prevHash: block.prevHash,
+        hash: block.hash,
+      });
+      after = block.seq;
+    }
+    if (blocks.length === 0) return;
   }
 }
 
-/** Erases a person (or a text) from the audit log's subjects; the chain still verifies. */
-export async function eraseSubject(db: Db, value: string): Promise<number> {
-  const rows = await db.sql("ledger.erase", "DELETE FROM audit_subjects WHERE value = $1 RETURNING hash", [
-    value,
-  ]);
-  return rows.length;
-}
+const line = (value: { [key: string]: Json }): string => JSON.stringify(value);

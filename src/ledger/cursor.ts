@@ -1,15 +1,22 @@
-/** Where a list goes on: the last row's time, as the database writes it, and its id. Opaque to whoever hands it back. */
-
-export function encodeCursor(at: string, id: string): string {
-  return Buffer.from(`${at}|${id}`, "utf8").toString("base64url");
+/** Opaque positions in lists that are ordered by time and id. */
+export interface Position {
+  /** UTC with microseconds, or `infinity`. */
+  readonly at: string;
+  readonly id: string;
 }
 
-/** null for null, and for text that is no cursor of ours: the list then begins anew. */
-export function decodeCursor(text: string | null): { at: string; id: string } | null {
-  if (text === null) return null;
-  const match = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d\d(?::\d\d)?)\|(\w{1,64})$/.exec(
-    Buffer.from(text, "base64url").toString("utf8"),
+/** Before the first row of any list: greater than every id. */
+const START: Position = { at: "infinity", id: "~" };
+
+export const encodeCursor = (position: Position): string =>
+  Buffer.from(`${position.at} ${position.id}`, "utf8").toString("base64url");
+
+/** Reads a cursor; one that is none of ours begins the list anew. */
+export function decodeCursor(cursor: string | null): Position {
+  if (cursor === null) return START;
+  const match = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) ([a-z]+_[0-9a-f]{32})$/.exec(
+    Buffer.from(cursor, "base64url").toString("utf8"),
   );
   const [, at, id] = match ?? [];
-  return at === undefined || id === undefined ? null : { at, id };
+  return at === undefined || id === undefined ? START : { at, id };
 }

@@ -1,56 +1,45 @@
 /**
- * The ledger: the only writer of operations, attempts, events, totals, `payments.reserved` and `payments.refunded`, provider
- * evidence, incidents, freeze switches, resolutions and the audit chain.
+ * The ledger: the only writer of operations, attempts, events, totals, `payments.reserved`, `refunded` and `refunded_elsewhere`,
+ * provider evidence, incidents, freeze switches, resolutions and the audit chain.
  *
  * Invariants
  *  1. A row is committed before anything is sent for it.
- *  2. A status moves only along `TRANSITIONS`, in one place (`transition.ts`), conditional on the status and version that were
- *     read and, for lease holders, on their token; its event is written by the same statement.
+ *  2. A status moves only along `TRANSITIONS`, in two statements (`transition.ts`; `claim-sql.ts` for DISPATCHED), conditional on
+ *     the status and version that were read and, for lease holders, on their token; the event is written by the same statement.
  *  3. Money is reserved before an operation can be sent, and released only when no attempt can have committed.
  *  4. Nothing is claimed or sent again while its kind is frozen.
  *  5. Events are hashed over their content and their predecessor; the database refuses to change them.
+ *  6. No transaction is open across a call to the outside.
  */
-import type { Tx } from "../db/connect.js";
-import { claimOn } from "./claim.js";
-import type { LedgerCtx } from "./context.js";
-import type { ClaimRequest, ClaimResult } from "./types.js";
 
-export { eraseSubject, eventsOf, exportAudit, sealBlocks, verifyAudit } from "./audit.js";
-export { checkSend, claim, renewLease } from "./claim.js";
+export { attemptsOf } from "./attempts.js";
+export { exportAudit, verifyAudit } from "./audit.js";
+export { sealBlocks } from "./audit-blocks.js";
+export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
-export { abandon, contradict, deny, expire, reverse, voidOperation } from "./ends.js";
-export {
-  closeIncident,
-  getIncident,
-  listIncidents,
-  openIncident,
-  recordElsewhere,
-  recordEvidence,
-} from "./evidence.js";
+export { type Contradiction, contradict, reverse } from "./contradiction.js";
+export { knownReferences, listingContext, recordElsewhere } from "./elsewhere.js";
+export { deny, expire, voidOperation } from "./endings.js";
+export { eventsOf, waitersOf } from "./events.js";
+export { evidenceOf, recordEvidence } from "./evidence.js";
 export { askThaw, freeze, freezeStates, thaw } from "./freeze.js";
-export { listingContext } from "./listing-context.js";
-export { executeLocal } from "./local.js";
+export { closeIncident, countIncidents, getIncident, listIncidents, openIncident } from "./incidents.js";
+export { abandon } from "./join.js";
+export { executeLocal, type LocalRequest } from "./local.js";
 export { prepareTurn } from "./prepare.js";
 export {
-  attemptsOf,
-  dueOperations,
-  evidenceOf,
   findByPrefix,
   getOperation,
-  knownReferences,
   listOperations,
   liveOn,
   openCounts,
   operationByProviderRef,
   requestOf,
-  waitersOf,
 } from "./reads.js";
-export { resend, settleReconcile, takeDue, takeForReconcile } from "./reconcile.js";
-export { getResolution, openResolutionOf, resolve, secondResolve, sendAuthorised } from "./resolve.js";
+export { dueOperations, restQuarantined, settleReconcile, takeDue, takeForReconcile } from "./reconcile.js";
+export { resend, sendAuthorised } from "./resend.js";
+export { getResolution, openResolutionOf } from "./resolution-rows.js";
+export { resolve, secondResolve } from "./resolve.js";
 export { settle } from "./settle.js";
+export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";
-
-/** As `claim`, inside the caller's transaction: PREPARE and claim in one commit. The guard is not offered here. */
-export function claimIn(tx: Tx, ctx: LedgerCtx, request: Omit<ClaimRequest, "guard">): Promise<ClaimResult> {
-  return claimOn(tx, ctx, request);
-}

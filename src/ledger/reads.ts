@@ -1,210 +1,156 @@
-/** Reading the ledger. Lists go by key, never by offset, and cost what they show. */
-import type { Db, Tx } from "../db/connect.js";
+/** Reads of operations and what hangs on them. Lists by keyset; nothing here counts history. */
+import type { Db, SqlRunner } from "../db/connect.js";
+import { utcMicros } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
-import type { Json } from "../domain/json.js";
-import {
-  OPERATION_STATUSES,
-  type Operation,
-  type OperationKind,
-  type OperationStatus,
-} from "../domain/operation.js";
+import type { JsonObject } from "../domain/json.js";
+import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";
-import { type OperationRow, operationColumns, toOperation, toRequest } from "./rows.js";
-import type { AttemptRow, DueOperation, EvidenceRow, Page, Waiter } from "./types.js";
+import { isStatus, type OperationRow, operationColumns, toOperation, toRequest } from "./rows.js";
+import type { Page } from "./types.js";
 
+const COLUMNS = operationColumns("o");
 const PAGE = 50;
 const MAX_PAGE = 200;
-/** Rows looked at for one page of a rare status. */
+/** How far one page of a status list looks back through history before it hands back a cursor instead. */
 const SCAN = 2_000;
 
-export async function getOperation(on: Db | Tx, id: OperationId): Promise<Operation | null> {
+/** One operation; null when there is none. */
+export async function getOperation(on: SqlRunner, id: OperationId): Promise<Operation | null> {
   const [row] = await on.sql<OperationRow>(
     "ledger.get",
-    `SELECT ${operationColumns("o")} FROM operations o WHERE o.id = $1`,
+    `SELECT ${COLUMNS} FROM operations o WHERE o.id = $1`,
     [id],
   );
   return row === undefined ? null : toOperation(row);
 }
 
-/** Newest first. With a status a page may be short although `next` is not null. */
+/** $1 time and $2 id of the last row seen (or the greatest), $3 rows. Newest first, by row comparison. */
+const LIST = `
+SELECT ${COLUMNS}, ${utcMicros("o.created_at")} AS created_text FROM operations o
+WHERE (o.created_at, o.id) < ($1::timestamptz, $2)
+ORDER BY o.created_at DESC, o.id DESC LIMIT $3::int`;
+
+/** States whose rows are due to somebody: few, found by the index over due rows. $1 status, then as LIST. */
+const LIST_OPEN = `
+SELECT ${COLUMNS}, ${utcMicros("o.created_at")} AS created_text FROM operations o
+WHERE o.due_at IS NOT NULL AND o.status = $1 AND (o.created_at, o.id) < ($2::timestamptz, $3)
+ORDER BY o.created_at DESC, o.id DESC LIMIT $4::int`;
+
+const OPEN: ReadonlySet<OperationStatus> = new Set([
+  "PREPARED",
+  "DISPATCHED",
+  "OUTCOME_UNKNOWN",
+  "RECONCILING",
+  "QUARANTINED",
+]);
+
+type ListedRow = OperationRow & { created_text: string };
+
+/** Newest first. With a status that only history has, a page may be short although `next` is not null. */
 export async function listOperations(
   db: Db,
   options: { status?: OperationStatus; cursor?: string | null; limit?: number },
 ): Promise<Page<Operation>> {
-  const limit = Math.min(options.limit ?? PAGE, MAX_PAGE);
+  const limit = Math.min(MAX_PAGE, Math.max(1, options.limit ?? PAGE));
   const after = decodeCursor(options.cursor ?? null);
-  if (options.status !== undefined) return listByStatus(db, options.status, after, limit);
-  const rows = await db.sql<OperationRow & { cursor_at: string }>(
-    "ledger.list",
-    `SELECT ${operationColumns("o")}, o.created_at::text AS cursor_at FROM operations o
-      WHERE $1::timestamptz IS NULL OR (o.created_at, o.id) < ($1::timestamptz, $2)
-      ORDER BY o.created_at DESC, o.id DESC LIMIT $3`,
-    [after?.at ?? null, after?.id ?? "", limit + 1],
-  );
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
+  const { status } = options;
+  if (status === undefined) {
+    const rows = await db.sql<ListedRow>("ledger.list", LIST, [after.at, after.id, limit + 1]);
+    return pageOf(rows, limit);
+  }
+  if (OPEN.has(status)) {
+    const rows = await db.sql<ListedRow>("ledger.list_open", LIST_OPEN, [
+      status,
+      after.at,
+      after.id,
+      limit + 1,
+    ]);
+    return pageOf(rows, limit);
+  }
+  const scanned = await db.sql<ListedRow>("ledger.list", LIST, [after.at, after.id, SCAN]);
+  const matching = scanned.filter((row) => row.status === status);
+  if (matching.length > limit) return pageOf(matching, limit);
+  const last = scanned.length === SCAN ? scanned.at(-1) : undefined;
   return {
-    rows: shown.map(toOperation),
-    next: rows.length > limit && last !== undefined ? encodeCursor(last.cursor_at, last.id) : null,
+    rows: matching.map(toOperation),
+    next: last === undefined ? null : encodeCursor({ at: last.created_text, id: last.id }),
   };
 }
 
-async function listByStatus(
-  db: Db,
-  status: OperationStatus,
-  after: { at: string; id: string } | null,
-  limit: number,
-): Promise<Page<Operation>> {
-  const rows = await db.sql<
-    OperationRow & { cursor_at: string; scanned: bigint; end_at: string; end_id: string }
-  >(
-    "ledger.list_status",
-    `WITH page AS (
-       SELECT ${operationColumns("o")}, o.created_at::text AS cursor_at, row_number() OVER (ORDER BY o.created_at DESC, o.id DESC) AS n
-       FROM (SELECT * FROM operations
-              WHERE $1::timestamptz IS NULL OR (created_at, id) < ($1::timestamptz, $2)
-              ORDER BY created_at DESC, id DESC LIMIT $4) o
-     ), edge AS (SELECT max(n) AS scanned FROM page)
-     SELECT p.*, e.scanned, l.cursor_at AS end_at, l.id AS end_id
-       FROM edge e JOIN page l ON l.n = e.scanned LEFT JOIN page p ON p.status = $3
-      ORDER BY p.n LIMIT $5`,
-    [after?.at ?? null, after?.id ?? "", status, SCAN, limit + 1],
-  );
-  const found = rows.filter((row) => row.id !== null);
-  const shown = found.slice(0, limit);
-  const last = shown.at(-1);
-  if (found.length > limit && last !== undefined) {
-    return { rows: shown.map(toOperation), next: encodeCursor(last.cursor_at, last.id) };
-  }
-  const edge = rows.at(0);
-  const more = edge !== undefined && Number(edge.scanned) >= SCAN;
-  return { rows: shown.map(toOperation), next: more ? encodeCursor(edge.end_at, edge.end_id) : null };
+function pageOf(rows: readonly ListedRow[], limit: number): Page<Operation> {
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  return {
+    rows: page.map(toOperation),
+    next: last === undefined ? null : encodeCursor({ at: last.created_text, id: last.id }),
+  };
 }
 
-/** Full ids that begin with the text, newest first, at most `limit`. */
+/** `op_` and 32 hexadecimal digits. */
+const ID_LENGTH = 35;
+
+/** Full ids that begin with the text, newest first. The primary key answers; ids are lower-case and of one alphabet. */
 export async function findByPrefix(
   db: Db,
   prefix: string,
   options: { limit: number },
 ): Promise<OperationId[]> {
-  if (!/^op_[0-9a-f]{1,32}$/.test(prefix)) return [];
+  const text = prefix.trim().toLowerCase();
+  const full = text.startsWith("op_") ? text : `op_${text}`;
+  if (!/^op_[0-9a-f]{1,32}$/.test(full)) return [];
+  // Padded to the length of an id, the two ends compare alike under every collation.
   const rows = await db.sql<{ id: OperationId }>(
-    "ledger.find",
-    "SELECT id FROM operations WHERE id >= $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-    [prefix, `${prefix}g`, options.limit],
+    "ledger.find_by_prefix",
+    "SELECT id FROM operations WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3::int",
+    [full.padEnd(ID_LENGTH, "0"), full.padEnd(ID_LENGTH, "f"), options.limit],
   );
-  return rows.map((row) => row.id);
+  return rows.map(({ id }) => id);
 }
 
-/** Operations that may have, or had, an effect on this target, oldest first. */
+/** Operations that may have, or had, an effect on this order, oldest first. */
 export async function liveOn(
-  db: Db | Tx,
+  on: SqlRunner,
   target: { kind: OperationKind; orderRef: string },
 ): Promise<Operation[]> {
-  const rows = await db.sql<OperationRow>(
+  const rows = await on.sql<OperationRow>(
     "ledger.live_on",
-    `SELECT ${operationColumns("o")} FROM operations o JOIN orders r ON r.id = o.order_id
-      WHERE r.ref = $1 AND o.kind = $2 AND o.key_live ORDER BY o.created_at, o.id`,
+    `SELECT ${COLUMNS} FROM operations o JOIN orders s ON s.id = o.order_id
+     WHERE s.ref = $1 AND o.kind = $2 AND o.key_live ORDER BY o.id`,
     [target.orderRef, target.kind],
   );
   return rows.map(toOperation);
 }
 
-/** The operation that this provider reference belongs to. */
-export async function operationByProviderRef(db: Db | Tx, ref: string): Promise<Operation | null> {
-  const [row] = await db.sql<OperationRow>(
+/** The operation that a provider reference belongs to; the oldest, should several name it. */
+export async function operationByProviderRef(on: SqlRunner, ref: string): Promise<Operation | null> {
+  const [row] = await on.sql<OperationRow>(
     "ledger.by_provider_ref",
-    `SELECT ${operationColumns("o")} FROM operations o WHERE o.provider_ref = $1 ORDER BY o.created_at LIMIT 1`,
+    `SELECT ${COLUMNS} FROM operations o WHERE o.provider_ref = $1 ORDER BY o.id LIMIT 1`,
     [ref],
   );
   return row === undefined ? null : toOperation(row);
 }
 
-/** Provider references of one payment or subscription that operations explain: reference → operation. */
-export async function knownReferences(
-  db: Db | Tx,
-  target: { paymentIntent: string } | { providerSubscription: string },
-): Promise<Map<string, OperationId>> {
-  const rows =
-    "paymentIntent" in target
-      ? await db.sql<{ ref: string; id: OperationId }>(
-          "ledger.known_of_payment",
-          `SELECT o.provider_ref AS ref, o.id FROM payments p JOIN operations o ON o.order_id = p.order_id
-            WHERE p.payment_intent = $1 AND o.provider_ref IS NOT NULL`,
-          [target.paymentIntent],
-        )
-      : await db.sql<{ ref: string; id: OperationId }>(
-          "ledger.known_of_subscription",
-          `SELECT o.provider_ref AS ref, o.id FROM subscriptions s JOIN operations o ON o.subscription_id = s.id
-            WHERE s.provider_ref = $1 AND o.provider_ref IS NOT NULL`,
-          [target.providerSubscription],
-        );
-  return new Map(rows.map((row) => [row.ref, row.id]));
-}
-
-/** Rows that are due now, oldest first; reads only. */
-export function dueOperations(db: Db, options: { limit: number }): Promise<DueOperation[]> {
-  return db.sql<DueOperation>(
-    "ledger.due",
-    `SELECT id, status, due_at AS "dueAt" FROM operations
-      WHERE due_at IS NOT NULL AND due_at <= countersign_now() ORDER BY due_at, id LIMIT $1`,
-    [options.limit],
-  );
-}
-
-export async function attemptsOf(db: Db | Tx, id: OperationId): Promise<AttemptRow[]> {
-  return db.sql<AttemptRow>(
-    "ledger.attempts",
-    `SELECT number, lease_token AS "leaseToken", worker, started_at AS "startedAt", timeout_ms AS "timeoutMs",
-            finished_at AS "finishedAt", verdict, code, http_status AS "httpStatus", provider_ref AS "providerRef",
-            request_id AS "requestId", evidence
-       FROM attempts WHERE operation_id = $1 ORDER BY number`,
-    [id],
-  );
-}
-
-export async function waitersOf(db: Db | Tx, id: OperationId): Promise<Waiter[]> {
-  return db.sql<Waiter>(
-    "ledger.waiters",
-    `SELECT run_id AS "runId", ticket_id AS "ticketId", filer, joined_at AS "joinedAt"
-       FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id`,
-    [id],
-  );
-}
-
-export async function evidenceOf(db: Db | Tx, id: OperationId): Promise<EvidenceRow[]> {
-  return db.sql<EvidenceRow>(
-    "ledger.evidence",
-    `SELECT id, operation_id AS "operationId", source, provider_ref AS "providerRef", payload, at
-       FROM provider_evidence WHERE operation_id = $1 ORDER BY at, id`,
-    [id],
-  );
-}
-
 /** The request as stored with the first attempt; null: nothing was sent. */
-export async function requestOf(db: Db | Tx, id: OperationId): Promise<StoredRequest | null> {
-  const [row] = await db.sql<{ request: Json }>(
+export async function requestOf(on: SqlRunner, id: OperationId): Promise<StoredRequest | null> {
+  const [row] = await on.sql<{ request: JsonObject | null }>(
     "ledger.request",
     "SELECT request FROM operations WHERE id = $1",
     [id],
   );
-  const request = row?.request;
-  return request === null || typeof request !== "object" || Array.isArray(request)
-    ? null
-    : toRequest(request);
+  return row === undefined || row.request === null ? null : toRequest(row.request);
 }
 
-/** Operations that are not at an end, by status. Costs what is open: only what is due, reserved or held is looked at. */
+/** Operations that are not at an end, by status. Costs what is open: held ones are counted through their approvals. */
 export async function openCounts(db: Db): Promise<Partial<Record<OperationStatus, number>>> {
-  const rows = await db.sql<{ status: OperationStatus; n: bigint }>(
+  const rows = await db.sql<{ status: string; n: bigint }>(
     "ledger.open_counts",
-    `SELECT status, count(*) AS n FROM operations
-      WHERE status IN ('AWAITING_APPROVAL','PREPARED','DISPATCHED','OUTCOME_UNKNOWN','RECONCILING','QUARANTINED')
-      GROUP BY status`,
-    [],
+    `SELECT status, count(*) AS n FROM operations WHERE due_at IS NOT NULL GROUP BY status
+     UNION ALL
+     SELECT 'AWAITING_APPROVAL', count(*) FROM approvals WHERE state = 'PENDING' HAVING count(*) > 0`,
   );
-  return Object.fromEntries(
-    rows.filter((row) => OPERATION_STATUSES.includes(row.status)).map((row) => [row.status, Number(row.n)]),
-  );
+  const counts: Partial<Record<OperationStatus, number>> = {};
+  for (const { status, n } of rows) if (isStatus(status)) counts[status] = Number(n);
+  return counts;
 }

@@ -1,51 +1,102 @@
 /**
- * The reconciler's side of the ledger: take what is due, write what was decided.
+ * Turning unknown into known: finding what is due, taking a reconciler's lease, writing what it found.
  *
- * 1. One taker a row: SKIP LOCKED for whoever scans, status, version and token for whoever writes. Every taking has a new token.
- * 2. A dispatch whose lease ran out becomes unknown first, as an event of its own; an expired lease alone sends nothing.
- * 3. A reconciler that died is succeeded by the next one when its lease has run out.
+ * 1. An expired lease alone never sends anything: a DISPATCHED row whose lease is over becomes OUTCOME_UNKNOWN first.
+ * 2. Any number of reconcilers may work at once: rows that one is taking are skipped by the others.
+ * 3. The scan costs what is due, not what is stored.
  */
-import type { Tx } from "../db/connect.js";
+import type { Db, Tx } from "../db/connect.js";
+import { backoffMs } from "../domain/backoff.js";
 import { CountersignError } from "../domain/errors.js";
-import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import type { ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
-import type { JsonObject } from "../domain/json.js";
-import type { Operation, OperationStatus } from "../domain/operation.js";
-import { backoffMs } from "./backoff.js";
-import { takeClaim, whyLost } from "./claim.js";
+import type { Operation } from "../domain/operation.js";
+import type { Move } from "../domain/recovery.js";
+import { announce } from "./announce.js";
+import { attemptsOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
-import { openIncident, recordEvidence } from "./evidence.js";
+import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
-import { attemptsOf, getOperation } from "./reads.js";
-import { type OperationRow, operationColumns, toOperation } from "./rows.js";
-import { effectEvidence } from "./settle.js";
-import { tell } from "./told.js";
-import { move, type Patch } from "./transition.js";
-import type { ClaimResult, LeaseRef, Reconciled, SettleReconcile, Taken } from "./types.js";
+import { seenEffect } from "./outcome.js";
+import { retryIsAuthorised } from "./resolution-rows.js";
+import { isStatus, type OperationRow, operationColumns, toOperation } from "./rows.js";
+import { confirmedPatch } from "./settle.js";
+import { type MoveRequest, move } from "./transition.js";
+import type { DueOperation, Reconciled, SettleReconcile, Taken } from "./types.js";
 
-type LockedRow = OperationRow & {
+interface DueRow {
+  id: OperationId;
+  status: string;
+  due_at: Date;
+  quarantine: DueOperation["quarantine"];
+}
+
+/** SQL: evidence about operation `id` came after `since`. */
+const newsOf = (id: string, since: string): string =>
+  `EXISTS (SELECT 1 FROM provider_evidence e WHERE e.operation_id = ${id} AND e.at > ${since})`;
+
+/** $1 rows. Oldest first, by the partial index over due rows. */
+const DUE = `
+SELECT d.id, d.status, d.due_at,
+  CASE WHEN d.status <> 'QUARANTINED' THEN NULL
+    WHEN ${newsOf("d.id", "d.updated_at")} THEN 'evidence'
+    WHEN ${retryIsAuthorised("d.id")} THEN 'authorised'
+    ELSE 'repost' END AS quarantine
+FROM (
+  SELECT o.id, o.status, o.due_at, o.updated_at FROM operations o
+  WHERE o.due_at IS NOT NULL AND o.due_at <= countersign_now()
+  ORDER BY o.due_at, o.id LIMIT $1::int
+) d
+ORDER BY d.due_at, d.id`;
+
+/** Rows that are due now, oldest first; takes nothing. */
+export async function dueOperations(db: Db, options: { limit: number }): Promise<DueOperation[]> {
+  const rows = await db.sql<DueRow>("ledger.due", DUE, [options.limit]);
+  return rows.flatMap(({ id, status, due_at, quarantine }) =>
+    isStatus(status) ? [{ id, status, dueAt: due_at, quarantine }] : [],
+  );
+}
+
+interface TakeRow extends OperationRow {
   now: Date;
+  due: boolean;
   lease_over: boolean;
-  is_due: boolean;
-  last_send_ended_at: Date | null;
-};
+  news: boolean;
+}
 
-const LOCKED = `${operationColumns("o")}, countersign_now() AS now,
-  (o.lease_until IS NULL OR o.lease_until <= countersign_now()) AS lease_over,
-  (o.due_at IS NOT NULL AND o.due_at <= countersign_now()) AS is_due, o.last_send_ended_at`;
+const TAKE_COLUMNS = `${operationColumns("o")}, n.now, COALESCE(o.due_at <= n.now, false) AS due,
+  COALESCE(o.lease_until <= n.now, true) AS lease_over,
+  o.status = 'QUARANTINED' AND ${newsOf("o.id", "o.updated_at")} AS news`;
 
-/** Takes a reconciler's lease on one operation; see `index.ts`. */
+/** $1 operation. */
+const LOCK_ONE = `
+SELECT ${TAKE_COLUMNS} FROM operations o, LATERAL (SELECT countersign_now() AS now) n
+WHERE o.id = $1 FOR NO KEY UPDATE OF o`;
+
+/** $1 rows. Rows that another reconciler holds locked are skipped. */
+const LOCK_DUE = `
+SELECT ${TAKE_COLUMNS} FROM operations o, LATERAL (SELECT countersign_now() AS now) n
+WHERE o.due_at IS NOT NULL AND o.due_at <= n.now AND o.status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING')
+ORDER BY o.due_at, o.id LIMIT $1::int
+FOR NO KEY UPDATE OF o SKIP LOCKED`;
+
+interface Wanted {
+  readonly worker: string;
+  readonly because: "due" | "evidence";
+}
+
+/**
+ * Takes a reconciler's lease. `due`: an unknown outcome or an expired lease whose time has come, or a quarantined operation about
+ * which evidence came. `evidence`: somebody knows of news; an unknown outcome is taken before its time, and a quarantined one in
+ * any case. null: somebody else has it, or there is nothing to take.
+ */
 export async function takeForReconcile(
   ctx: LedgerCtx,
-  request: { operationId: OperationId; worker: string; because: "due" | "evidence" },
+  request: Wanted & { operationId: OperationId },
 ): Promise<Taken | null> {
   return ctx.db.tx(async (tx) => {
-    const [row] = await tx.sql<LockedRow>(
-      "ledger.take_lock",
-      `SELECT ${LOCKED} FROM operations o WHERE o.id = $1 FOR NO KEY UPDATE SKIP LOCKED`,
-      [request.operationId],
-    );
+    const [row] = await tx.sql<TakeRow>("ledger.lock_to_take", LOCK_ONE, [request.operationId]);
     return row === undefined ? null : take(tx, ctx, row, request);
   });
 }
@@ -53,14 +104,7 @@ export async function takeForReconcile(
 /** Takes up to `limit` due rows that no other reconciler is taking. */
 export async function takeDue(ctx: LedgerCtx, request: { worker: string; limit: number }): Promise<Taken[]> {
   return ctx.db.tx(async (tx) => {
-    const rows = await tx.sql<LockedRow>(
-      "ledger.take_due",
-      `SELECT ${LOCKED} FROM operations o
-        WHERE o.due_at IS NOT NULL AND o.due_at <= countersign_now()
-          AND o.status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING')
-        ORDER BY o.due_at, o.id LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
-      [request.limit],
-    );
+    const rows = await tx.sql<TakeRow>("ledger.lock_due", LOCK_DUE, [request.limit]);
     const taken: Taken[] = [];
     for (const row of rows) {
       const one = await take(tx, ctx, row, { worker: request.worker, because: "due" });
@@ -70,231 +114,202 @@ export async function takeDue(ctx: LedgerCtx, request: { worker: string; limit: 
   });
 }
 
-async function take(
-  tx: Tx,
-  ctx: LedgerCtx,
-  row: LockedRow,
-  request: { worker: string; because: "due" | "evidence" },
-): Promise<Taken | null> {
-  let operation: Operation | null = toOperation(row);
-  let from: OperationStatus = operation.status;
-  if (from === "DISPATCHED") {
-    if (!row.lease_over) return null;
-    operation = await senderGone(tx, ctx, operation);
-    if (operation === null) return null;
-    from = operation.status;
-  }
-  switch (from) {
+async function take(tx: Tx, ctx: LedgerCtx, row: TakeRow, wanted: Wanted): Promise<Taken | null> {
+  const operation = toOperation(row);
+  switch (operation.status) {
+    case "DISPATCHED": {
+      if (!row.lease_over) return null;
+      return lease(tx, ctx, await expireLease(tx, ctx, operation), wanted);
+    }
     case "OUTCOME_UNKNOWN":
-      // Whoever just found the sender gone looks at once.
-      if (!row.is_due && request.because === "due" && row.status === "OUTCOME_UNKNOWN") return null;
-      return lease(tx, ctx, operation, request.worker);
-    case "QUARANTINED":
-      return row.is_due ? lease(tx, ctx, operation, request.worker) : null;
+      if (wanted.because === "due" && !row.due) return null;
+      return lease(tx, ctx, operation, wanted);
     case "RECONCILING":
-      return row.lease_over ? succeed(tx, ctx, operation, request.worker) : null;
+      if (!row.lease_over) return null;
+      return takeOver(tx, ctx, operation, wanted);
+    case "QUARANTINED":
+      if (wanted.because !== "evidence" && !row.news) return null;
+      return lease(tx, ctx, operation, wanted);
     default:
       return null;
   }
 }
 
-/** The worker that claimed it did not come back: what it sent, if anything, is unknown. */
-async function senderGone(tx: Tx, ctx: LedgerCtx, operation: Operation): Promise<Operation | null> {
-  const moved = await move(tx, {
+/** The sender is gone: what it sent may have committed. Its attempt stays open. */
+async function expireLease(tx: Tx, ctx: LedgerCtx, operation: Operation): Promise<Operation> {
+  const expired = await move(tx, {
     id: operation.id,
     from: "DISPATCHED",
     version: operation.version,
     token: operation.leaseToken,
     event: "settle_unknown",
     actor: "system:reconcile",
-    data: { code: "lease_expired", detail: "the worker that claimed it did not report back" },
+    data: { code: "lease_expired" },
     attemptNumber: operation.attempts,
-    patch: { fence: true, dueMs: 0, sendEnded: "with_lease" },
+    patch: { dueMs: 0, fence: true, sendEnded: "with_lease" },
   });
-  if (moved !== null) await tell(tx, ctx, operation, moved);
-  return moved;
+  if (expired === null) throw lostLock(operation);
+  await announce(tx, ctx, { operation: expired, from: "DISPATCHED" });
+  return expired;
 }
 
-async function lease(tx: Tx, ctx: LedgerCtx, operation: Operation, worker: string): Promise<Taken | null> {
-  const moved = await move(tx, {
+async function lease(tx: Tx, ctx: LedgerCtx, operation: Operation, wanted: Wanted): Promise<Taken> {
+  const { leaseMs } = ctx.timing;
+  const leased = await move(tx, {
     id: operation.id,
     from: operation.status,
     version: operation.version,
     token: null,
     event: "reconcile",
-    actor: `system:${worker}`,
-    data: { worker },
-    patch: { lease: { ms: ctx.timing.leaseMs, holder: worker }, dueMs: ctx.timing.leaseMs },
+    actor: "system:reconcile",
+    data: { worker: wanted.worker, because: wanted.because },
+    patch: { lease: { ms: leaseMs, holder: wanted.worker }, dueMs: leaseMs, probed: true },
   });
-  if (moved === null) return null;
-  if (operation.status === "QUARANTINED")
-    await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
-  return takenOf(tx, moved);
+  if (leased === null) throw lostLock(operation);
+  if (operation.status === "QUARANTINED") await announce(tx, ctx, { operation: leased, from: "QUARANTINED" });
+  return taken(tx, leased);
 }
 
-async function succeed(tx: Tx, ctx: LedgerCtx, operation: Operation, worker: string): Promise<Taken | null> {
-  const noted = await note(tx, {
+async function takeOver(tx: Tx, ctx: LedgerCtx, operation: Operation, wanted: Wanted): Promise<Taken | null> {
+  const leased = await note(tx, {
     id: operation.id,
-    status: "RECONCILING",
+    status: operation.status,
     version: operation.version,
     note: "lease_taken_over",
-    actor: `system:${worker}`,
-    data: { worker },
-    lease: { ms: ctx.timing.leaseMs, holder: worker },
+    actor: "system:reconcile",
+    data: { worker: wanted.worker },
+    lease: { ms: ctx.timing.leaseMs, holder: wanted.worker },
   });
-  return noted === null ? null : takenOf(tx, noted);
+  return leased === null ? null : taken(tx, leased);
 }
 
-async function takenOf(tx: Tx, operation: Operation): Promise<Taken> {
-  const [times] = await tx.sql<{ now: Date; last_send_ended_at: Date | null; lease_until: Date }>(
-    "ledger.taken_times",
-    "SELECT countersign_now() AS now, last_send_ended_at, lease_until FROM operations WHERE id = $1",
+/** $1 operation. */
+const CLOCKS = `
+SELECT countersign_now() AS now, last_send_ended_at, lease_until FROM operations WHERE id = $1`;
+
+async function taken(tx: Tx, operation: Operation): Promise<Taken> {
+  const [clocks] = await tx.sql<{ now: Date; last_send_ended_at: Date | null; lease_until: Date }>(
+    "ledger.clocks",
+    CLOCKS,
     [operation.id],
   );
-  if (times === undefined)
-    throw new CountersignError("operation_not_found", `there is no operation ${operation.id}`);
+  if (clocks === undefined) throw lostLock(operation);
   return {
     operation,
     leaseToken: operation.leaseToken,
     attempts: await attemptsOf(tx, operation.id),
-    now: times.now,
-    lastSendEndedAt: times.last_send_ended_at,
-    leaseUntil: times.lease_until,
+    now: clocks.now,
+    lastSendEndedAt: clocks.last_send_ended_at,
+    leaseUntil: clocks.lease_until,
   };
 }
 
-/** Writes what was decided; see `index.ts`. */
+/** $1 operation. */
+const LOCK_WITH_PROBES = `
+SELECT ${operationColumns("o")}, o.probes FROM operations o WHERE o.id = $1 FOR NO KEY UPDATE`;
+
+/** Writes what a reconciler found, under its token. */
 export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile): Promise<Reconciled> {
-  const result = await ctx.db.tx<Reconciled>(async (tx) => {
-    const operation = await getOperation(tx, request.operationId);
-    if (operation === null) return { settled: false, why: "not_found", operation: null };
+  return ctx.db.tx<Reconciled>(async (tx) => {
+    const [row] = await tx.sql<OperationRow & { probes: number }>("ledger.lock_to_settle", LOCK_WITH_PROBES, [
+      request.operationId,
+    ]);
+    if (row === undefined) return { settled: false, why: "not_found", operation: null };
+    const operation = toOperation(row);
     if (operation.status !== "RECONCILING" || operation.leaseToken !== request.leaseToken) {
       return { settled: false, why: "fenced", operation };
     }
-    const moved = await write(tx, ctx, operation, request);
-    if (moved === null) return { settled: false, why: "fenced", operation };
-    const effect = effectIn(request.evidence);
-    if (effect !== null) await recordEvidence(tx, ctx, effectEvidence(operation.id, "probe", effect));
-    if (request.evidence.says === "duplicate")
-      await duplicateIncident(tx, ctx, operation, request.evidence.effects);
-    await tell(tx, ctx, operation, moved);
+    const moved = await move(tx, reconciledMove(ctx, operation, request, row.probes));
+    if (moved === null) throw lostLock(operation);
+    await announce(tx, ctx, { operation: moved, from: "RECONCILING" });
+    if (request.evidence.says === "duplicate") {
+      await reportDuplicate(tx, ctx, moved, request.evidence.effects);
+    }
+    if (moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
-  if (result.settled && result.operation.status === "PREPARED")
-    await ctx.wake("operation", result.operation.id);
-  return result;
 }
 
-async function write(
-  tx: Tx,
-  ctx: LedgerCtx,
-  operation: Operation,
-  request: SettleReconcile,
-): Promise<Operation | null> {
-  const { move: decided } = request;
-  const base = {
-    id: operation.id,
-    from: "RECONCILING" as const,
-    version: operation.version,
-    token: request.leaseToken,
-    actor: "system:reconcile",
-    data: { evidence: evidenceData(request.evidence), move: toJsonObject(decided) },
-  };
-  const seen: Patch = { fence: true, probed: true };
-  switch (decided.do) {
-    case "confirm":
-      return move(tx, {
-        ...base,
-        event: "settle_confirmed",
-        patch: {
-          ...seen,
-          providerRef: decided.effect.ref,
-          providerStatus: decided.effect.status,
-          result: { code: "confirmed", detail: decided.effect.status, providerRef: decided.effect.ref },
-        },
-      });
-    case "reject":
-      return move(tx, {
-        ...base,
-        event: "settle_rejected",
-        patch: { ...seen, result: { code: decided.code, detail: decided.detail } },
-      });
-    case "prepare_again":
-      return move(tx, {
-        ...base,
-        event: "not_executed",
-        patch: { ...seen, dueMs: ctx.timing.prepareGraceMs },
-      });
-    case "later":
-      return move(tx, {
-        ...base,
-        event: "settle_unknown",
-        patch: { ...seen, dueMs: backoffMs(ctx, (await probesOf(tx, operation.id)) + 1) },
-      });
-    case "quarantine":
-      return move(tx, {
-        ...base,
-        event: "quarantine",
-        patch: { ...seen, quarantineReason: `${decided.reason}: ${decided.detail}` },
-      });
-  }
-}
-
-async function probesOf(tx: Tx, id: OperationId): Promise<number> {
-  const [row] = await tx.sql<{ probes: number }>(
-    "ledger.probes",
-    "SELECT probes FROM operations WHERE id = $1",
-    [id],
-  );
-  return row?.probes ?? 0;
-}
-
-/** RECONCILING → DISPATCHED: attempt n + 1 under the same key. */
-export async function resend(ctx: LedgerCtx, request: LeaseRef & { worker: string }): Promise<ClaimResult> {
-  const operation = await getOperation(ctx.db, request.operationId);
-  if (operation === null) return { claimed: false, why: "not_found" };
-  if (operation.status !== "RECONCILING" || operation.leaseToken !== request.leaseToken) {
-    return { claimed: false, why: "moved", operation };
-  }
-  const taken = await takeClaim(ctx.db, ctx, {
-    operation,
-    worker: request.worker,
-    request: null,
-    from: "RECONCILING",
-    token: request.leaseToken,
-    data: { why: "the outcome is open and the key is safe to repeat" },
-  });
-  return taken ?? whyLost(ctx.db, ctx, operation.id, "RECONCILING", operation.version);
-}
-
-/** The effect that evidence is about, where it is about one. */
-export function effectIn(evidence: Evidence): ProviderEffect | null {
-  switch (evidence.says) {
-    case "committed":
-    case "pending":
-    case "failed_at_provider":
-      return evidence.effect;
-    case "duplicate":
-    case "unattributed":
-    case "absent":
-    case "unknown":
-      return null;
-  }
-}
-
-const evidenceData = (evidence: Evidence): JsonObject => toJsonObject(evidence);
-
-async function duplicateIncident(
+async function reportDuplicate(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
   effects: readonly ProviderEffect[],
 ): Promise<void> {
+  const refs = effects.map(({ ref }) => ref).sort();
   await openIncident(tx, ctx, {
     kind: "duplicate_effect",
-    dedupeKey: `duplicate:${operation.id}:${effects.map((effect) => effect.ref).join(":")}`,
+    dedupeKey: `duplicate:${operation.id}:${refs.join(":")}`,
     operationId: operation.id,
     paymentId: null,
     detail: { effects: effects.map((effect) => toJsonObject(effect)) },
   });
 }
+
+function reconciledMove(
+  ctx: LedgerCtx,
+  operation: Operation,
+  request: SettleReconcile,
+  probes: number,
+): MoveRequest {
+  const base = {
+    id: operation.id,
+    from: "RECONCILING",
+    version: operation.version,
+    token: request.leaseToken,
+    actor: "system:reconcile",
+    data: { evidence: toJsonObject(request.evidence), move: toJsonObject(request.move) },
+  } as const;
+  const { move: decided, evidence } = request;
+  const effect = "effect" in evidence ? evidence.effect : null;
+  const seen = seenEffect(ctx.ids, operation.id, "probe", effect);
+  switch (decided.do) {
+    case "confirm":
+      return { ...base, event: "settle_confirmed", patch: { ...seen, ...confirmedPatch(decided.effect) } };
+    case "reject":
+      return {
+        ...base,
+        event: "settle_rejected",
+        patch: { ...seen, result: { code: decided.code, detail: decided.detail } },
+      };
+    case "prepare_again":
+      return { ...base, event: "not_executed", patch: { ...seen, dueMs: ctx.timing.prepareGraceMs } };
+    case "later":
+      return { ...base, event: "settle_unknown", patch: { ...seen, dueMs: nextLookMs(ctx, probes) } };
+    case "quarantine":
+      return {
+        ...base,
+        event: "quarantine",
+        patch: { ...seen, quarantineReason: quarantineText(decided), dueMs: ctx.timing.quarantineRepostMs },
+      };
+    default:
+      return decided satisfies never;
+  }
+}
+
+const quarantineText = (decided: Extract<Move, { do: "quarantine" }>): string =>
+  `${decided.reason}: ${decided.detail}`;
+
+/** `probes` counts this look: the first "later" waits for one base step. */
+const nextLookMs = (ctx: LedgerCtx, probes: number): number =>
+  backoffMs({
+    baseMs: ctx.timing.reconcileBaseMs,
+    maxMs: ctx.timing.reconcileMaxMs,
+    tries: Math.max(0, probes - 1),
+    random: ctx.ids.random(),
+  });
+
+/** $1 operation, $2 milliseconds. The card was posted again; the row's course does not change. */
+const REST_QUARANTINED = `
+UPDATE operations SET due_at = countersign_now() + $2::bigint * interval '1 millisecond'
+WHERE id = $1 AND status = 'QUARANTINED' AND due_at <= countersign_now() AND NOT ${retryIsAuthorised("operations.id")}
+RETURNING id`;
+
+/** Claims one re-posting of a quarantine card: true once for each time it is due, whoever asks. Joins the caller's transaction. */
+export async function restQuarantined(tx: Tx, ctx: LedgerCtx, id: OperationId): Promise<boolean> {
+  const rows = await tx.sql("ledger.rest_quarantined", REST_QUARANTINED, [id, ctx.timing.quarantineRepostMs]);
+  return rows.length > 0;
+}
+
+const lostLock = (operation: Operation): CountersignError =>
+  new CountersignError("lost_lock", `operation ${operation.id} moved under its lock`);

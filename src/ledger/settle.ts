@@ -1,178 +1,118 @@
 /**
- * Recording what an attempt brought. The only place that a sender's answer reaches the ledger.
+ * Recording an attempt's outcome.
  *
- * 1. Conditional on status, version and the attempt's token. A sender whose lease is lost overwrites nothing: its answer becomes
- *    the attempt's verdict and evidence, and the reconciler is woken.
- * 2. The operation's new state is `settlementOf`, pure, from this outcome and the other attempts' verdicts.
+ * 1. Only the holder of the row's current token settles. A version that moved under the same token (somebody joined) is read again.
+ * 2. A first attempt settles in one statement; a later one reads its predecessors under the row's lock first.
+ * 3. An answer from a lost lease overwrites nothing: it becomes its own attempt's verdict, evidence, and a reason to look again.
  */
 import type { Tx } from "../db/connect.js";
+import { backoffMs } from "../domain/backoff.js";
 import { CountersignError } from "../domain/errors.js";
-import type { AttemptOutcome, ProviderEffect } from "../domain/evidence.js";
-import type { JsonObject } from "../domain/json.js";
-import { ENDED, type Operation } from "../domain/operation.js";
+import type { ProviderEffect } from "../domain/evidence.js";
+import type { Operation } from "../domain/operation.js";
+import type { AttemptFact } from "../domain/recovery.js";
 import { type Settlement, settlementOf } from "../domain/settlement.js";
-import { backoffMs } from "./backoff.js";
+import { announce } from "./announce.js";
+import { attemptFacts } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
-import { recordEvidence } from "./evidence.js";
-import { toJsonObject } from "./json.js";
-import { note } from "./note.js";
-import { attemptsOf, getOperation } from "./reads.js";
-import { tell } from "./told.js";
-import { type AttemptPatch, move, type Patch } from "./transition.js";
+import { lockOperation } from "./endings.js";
+import { absorbLateAnswer } from "./late-answer.js";
+import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
+import { type MoveRequest, move, type Patch } from "./transition.js";
 import type { SettleRequest, SettleResult } from "./types.js";
 
-/** Records an attempt's outcome; see `index.ts`. @throws CountersignError `operation_not_found` */
+/** `operation` is the claim's: its version makes the usual case one statement. */
 export async function settle(ctx: LedgerCtx, request: SettleRequest): Promise<SettleResult> {
-  const result = await ctx.db.tx((tx) => settleIn(tx, ctx, request));
-  const { operation } = result;
-  if (result.settled && operation.status === "OUTCOME_UNKNOWN") await ctx.wake("operation", operation.id);
-  if (!result.settled) await ctx.wake("operation", operation.id);
-  return result;
+  return ctx.db.tx(async (tx) => {
+    const quick = await settleFirstAttempt(tx, ctx, request);
+    const operation = quick ?? (await settleUnderLock(tx, ctx, request));
+    if (operation === null) {
+      return { settled: false, why: "fenced", operation: await absorbLateAnswer(tx, ctx, request) };
+    }
+    await announce(tx, ctx, { operation, from: "DISPATCHED" });
+    if (operation.status !== "CONFIRMED") {
+      tx.afterCommit(() => void ctx.wake("operation", operation.id));
+    }
+    return { settled: true, operation };
+  });
 }
 
-async function settleIn(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<SettleResult> {
-  const operation = await getOperation(tx, request.operationId);
-  if (operation === null) {
-    throw new CountersignError("operation_not_found", `there is no operation ${request.operationId}`);
+/** Nothing but this attempt can have an effect: no rows need to be read. */
+async function settleFirstAttempt(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation | null> {
+  const { operation } = request;
+  if (operation === undefined || request.attempt !== 1 || operation.leaseToken !== request.leaseToken) {
+    return null;
   }
-  const holds = operation.status === "DISPATCHED" && operation.leaseToken === request.leaseToken;
-  const settled = holds ? await apply(tx, ctx, operation, request) : null;
-  if (settled !== null) return { settled: true, operation: settled };
-  return { settled: false, why: "fenced", operation: await keepLate(tx, ctx, request) };
+  return move(tx, transitionFor(ctx, operation, request, []));
 }
 
-async function apply(
-  tx: Tx,
+async function settleUnderLock(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation | null> {
+  const operation = await lockOperation(tx, request.operationId);
+  if (operation === null) {
+    throw new CountersignError("no_operation", `there is no operation ${request.operationId}`);
+  }
+  const holds =
+    operation.status === "DISPATCHED" &&
+    operation.leaseToken === request.leaseToken &&
+    operation.attempts === request.attempt;
+  if (!holds) return null;
+  const others = (await attemptFacts(tx, operation.id)).filter(({ number }) => number !== request.attempt);
+  return move(tx, transitionFor(ctx, operation, request, others));
+}
+
+function transitionFor(
   ctx: LedgerCtx,
   operation: Operation,
   request: SettleRequest,
-): Promise<Operation | null> {
-  const attempts = await attemptsOf(tx, operation.id);
-  const others = attempts.filter((attempt) => attempt.number !== request.attempt);
+  others: readonly AttemptFact[],
+): MoveRequest {
   const settlement = settlementOf(request.outcome, others);
-  const moved = await move(tx, {
+  return {
     id: operation.id,
     from: "DISPATCHED",
     version: operation.version,
     token: request.leaseToken,
     event: settlement.event,
     actor: "system:dispatch",
-    data: outcomeData(request.outcome),
+    data: { evidence: outcomeJson(request.outcome) },
     attemptNumber: request.attempt,
     patch: {
-      ...patchOf(ctx, settlement, attempts.length),
       sendEnded: "now",
-      attempt: verdictPatch(request.attempt, request.outcome),
+      attempt: attemptPatch(request.attempt, request.outcome),
+      ...seenEffect(ctx.ids, operation.id, "response", effectOf(request.outcome)),
+      ...settlementPatch(ctx, settlement, request.attempt),
     },
-  });
-  if (moved === null) return null;
-  const effect = effectOf(request.outcome);
-  if (effect !== null) await recordEvidence(tx, ctx, effectEvidence(operation.id, "response", effect));
-  await tell(tx, ctx, operation, moved);
-  return moved;
+  };
 }
 
-/** Everything that a transition to this settlement writes besides the status. */
-function patchOf(ctx: LedgerCtx, settlement: Settlement, attempts: number): Patch {
+function settlementPatch(ctx: LedgerCtx, settlement: Settlement, attempt: number): Patch {
+  const { timing } = ctx;
+  const backoff = (): number =>
+    backoffMs({
+      baseMs: timing.reconcileBaseMs,
+      maxMs: timing.reconcileMaxMs,
+      tries: attempt - 1,
+      random: ctx.ids.random(),
+    });
   switch (settlement.event) {
     case "settle_confirmed":
-      return {
-        fence: true,
-        providerRef: settlement.effect.ref,
-        providerStatus: settlement.effect.status,
-        result: { code: "confirmed", detail: settlement.effect.status, providerRef: settlement.effect.ref },
-      };
+      return confirmedPatch(settlement.effect);
     case "settle_rejected":
-      return { fence: true, result: { code: settlement.code, detail: settlement.detail } };
-    case "not_executed": {
-      const wait = Math.max(settlement.retryAfterMs ?? 0, backoffMs(ctx, attempts));
-      return { fence: true, dueMs: wait, notBeforeMs: wait };
-    }
+      return { result: { code: settlement.code, detail: settlement.detail } };
     case "settle_unknown":
-      return { fence: true, dueMs: settlement.look === "now" ? 0 : backoffMs(ctx, 1) };
+      return { dueMs: settlement.look === "now" ? 0 : backoff() };
+    case "not_executed": {
+      const waitMs = Math.max(settlement.retryAfterMs ?? 0, backoff());
+      return { notBeforeMs: waitMs, dueMs: waitMs };
+    }
+    default:
+      return settlement satisfies never;
   }
 }
 
-/** A late answer: the attempt's verdict if it has none, evidence, an event; and somebody looks. */
-async function keepLate(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation> {
-  const operation = await getOperation(tx, request.operationId);
-  if (operation === null) {
-    throw new CountersignError("operation_not_found", `there is no operation ${request.operationId}`);
-  }
-  const verdict = verdictPatch(request.attempt, request.outcome);
-  const written = await tx.sql(
-    "ledger.late_verdict",
-    `UPDATE attempts SET verdict = $4, finished_at = countersign_now(), code = $5, http_status = $6, provider_ref = $7,
-            request_id = $8, evidence = $9::jsonb
-      WHERE operation_id = $1 AND number = $2 AND lease_token = $3 AND verdict = 'open' RETURNING number`,
-    [
-      request.operationId,
-      request.attempt,
-      request.leaseToken,
-      verdict.verdict,
-      verdict.code,
-      verdict.httpStatus,
-      verdict.providerRef,
-      verdict.requestId,
-      JSON.stringify(verdict.evidence),
-    ],
-  );
-  if (written.length === 0) return operation;
-  const effect = effectOf(request.outcome);
-  if (effect !== null) await recordEvidence(tx, ctx, effectEvidence(operation.id, "late_response", effect));
-  const noted = await note(tx, {
-    id: operation.id,
-    status: operation.status,
-    version: operation.version,
-    note: "late_answer",
-    actor: "system:dispatch",
-    data: outcomeData(request.outcome),
-    attemptNumber: request.attempt,
-    dueNow: operation.status === "OUTCOME_UNKNOWN" && !ENDED.has(operation.status),
-  });
-  return noted ?? operation;
-}
-
-/** The part of an outcome that is about one effect at the provider. */
-export function effectOf(outcome: AttemptOutcome): ProviderEffect | null {
-  switch (outcome.verdict) {
-    case "committed":
-    case "postcondition_failed":
-    case "pending":
-    case "failed_at_provider":
-      return outcome.effect;
-    case "not_executed":
-    case "rejected":
-    case "unknown":
-      return null;
-  }
-}
-
-export function effectEvidence(
-  operationId: Operation["id"],
-  source: "response" | "late_response" | "probe",
-  effect: ProviderEffect,
-): Parameters<typeof recordEvidence>[2] {
-  return {
-    operationId,
-    source,
-    providerRef: effect.ref,
-    dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
-    payload: toJsonObject(effect),
-  };
-}
-
-const outcomeData = (outcome: AttemptOutcome): JsonObject => toJsonObject(outcome);
-
-function verdictPatch(number: number, outcome: AttemptOutcome): AttemptPatch {
-  const effect = effectOf(outcome);
-  return {
-    number,
-    verdict: outcome.verdict,
-    code: "code" in outcome ? outcome.code : null,
-    httpStatus: "httpStatus" in outcome ? outcome.httpStatus : null,
-    providerRef: effect?.ref ?? null,
-    requestId: "requestId" in outcome ? outcome.requestId : null,
-    evidence: outcomeData(outcome),
-  };
-}
+/** What CONFIRMED keeps of the effect that confirms it. */
+export const confirmedPatch = (effect: ProviderEffect): Patch => ({
+  providerRef: effect.ref,
+  providerStatus: effect.status,
+  result: { code: "confirmed", detail: `Confirmed by ${effect.ref}.`, providerRef: effect.ref },
+});

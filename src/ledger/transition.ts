@@ -24,6 +24,7 @@ import { eventBody, eventHash, INSERT_EVENT } from "./event-sql.js";
 import { canonicalData } from "./json.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { runOne, statement } from "./statement.js";
+import type { NewEvidence } from "./types.js";
 
 /** An attempt's verdict, written with the transition that it caused. */
 export interface AttemptPatch {
@@ -56,6 +57,8 @@ export interface Patch {
   /** The last sender can no longer send: since now (it answered), or since its lease and its timeout ended. */
   readonly sendEnded?: "now" | "with_lease";
   readonly attempt?: AttemptPatch;
+  /** What was read or answered, kept once for each distinct fact. */
+  readonly seen?: NewEvidence & { readonly id: string };
   readonly probed?: boolean;
 }
 
@@ -116,6 +119,11 @@ interface MoveParameters {
   attempt_ref: string | null;
   request_id: string | null;
   evidence: string | null;
+  seen_id: string | null;
+  seen_key: string | null;
+  seen_source: string | null;
+  seen_ref: string | null;
+  seen_payload: JsonObject | null;
 }
 
 /**
@@ -196,6 +204,11 @@ WITH g AS (
       provider_ref = :attempt_ref, request_id = :request_id, evidence = :evidence::jsonb
   FROM e
   WHERE :verdict::text IS NOT NULL AND a.operation_id = e.id AND a.number = :tried::int
+), seen AS (
+  INSERT INTO provider_evidence (id, dedupe_key, operation_id, source, provider_ref, payload, at)
+  SELECT :seen_id, :seen_key, e.id, :seen_source, :seen_ref, :seen_payload::jsonb, e.at_now
+  FROM e WHERE :seen_key::text IS NOT NULL
+  ON CONFLICT (dedupe_key) DO NOTHING
 )
 SELECT * FROM wrote`,
 );
@@ -256,6 +269,11 @@ export async function move(on: SqlRunner, request: MoveRequest): Promise<Operati
     attempt_ref: patch.attempt?.providerRef ?? null,
     request_id: patch.attempt?.requestId ?? null,
     evidence: patch.attempt === undefined ? null : JSON.stringify(patch.attempt.evidence),
+    seen_id: patch.seen?.id ?? null,
+    seen_key: patch.seen?.dedupeKey ?? null,
+    seen_source: patch.seen?.source ?? null,
+    seen_ref: patch.seen?.providerRef ?? null,
+    seen_payload: patch.seen?.payload ?? null,
   });
   return row === null ? null : toOperation(row);
 }

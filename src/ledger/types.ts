@@ -15,6 +15,7 @@ import type {
 import type { Judge, Judgement } from "../domain/ports/judge.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
 import type { Move } from "../domain/recovery.js";
+import type { ResolvingRefusal } from "../domain/resolving.js";
 
 // ── prepare ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -144,6 +145,8 @@ export type SendCheck =
 export interface SettleRequest extends LeaseRef {
   readonly attempt: number;
   readonly outcome: AttemptOutcome;
+  /** The claim's operation: makes the usual case one statement. */
+  readonly operation?: Operation;
 }
 
 export type SettleResult =
@@ -158,6 +161,8 @@ export interface DueOperation {
   readonly id: OperationId;
   readonly status: OperationStatus;
   readonly dueAt: Date;
+  /** What a quarantined operation is due for: new evidence, an authorised retry, or its card. null for every other status. */
+  readonly quarantine: "evidence" | "authorised" | "repost" | null;
 }
 
 /** A reconciler's lease with what recovery needs to decide. */
@@ -298,16 +303,8 @@ export type ResolveResult =
   /** An open proposal exists, or the operation moved. */
   | { readonly outcome: "overtaken"; readonly by: string | null; readonly operation: Operation | null };
 
-export type NotSafe =
-  /** An attempt may still commit. */
-  | "may_still_commit"
-  | "wrong_state"
-  | "filed_it_themselves"
-  /** The provider shows otherwise. */
-  | "evidence_contradicts"
-  | "key_expired"
-  | "frozen"
-  | "same_person";
+/** Why not now: as judged by `judgeResolving`, or because of who asks. */
+export type NotSafe = ResolvingRefusal | "filed_it_themselves" | "same_person";
 
 export interface SecondRequest {
   readonly resolutionId: string;
@@ -378,9 +375,9 @@ export interface Page<T> {
 
 // ── audit ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Something that does not recompute. `where` is an operation id, an event id or a block number. */
+/** Something that does not recompute. `where` is an event's number, an operation's or payment's id, or a block's number. */
 export interface BrokenLink {
-  readonly what: "event" | "operation" | "block";
+  readonly what: "event" | "operation" | "payment" | "block";
   readonly where: string;
   readonly operationId: OperationId | null;
   readonly seq: number | null;

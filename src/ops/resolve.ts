@@ -304,8 +304,8 @@ function notSafeSentence(code: ledger.NotSafe): string {
       return "Not done: the provider shows otherwise.";
     case "key_expired":
       return "Not done: the life of its key is over, so sending it again could do it twice.";
-    case "frozen":
-      return "Not done: its kind is frozen.";
+    case "nobody_can_know":
+      return "Not done: the provider does not show what happened, so nobody can know yet.";
     case "same_person":
       return "Not done: a second person must agree.";
     default:

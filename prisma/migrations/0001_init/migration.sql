@@ -523,6 +523,7 @@ CREATE TABLE provider_evidence (
   CONSTRAINT provider_evidence_source_is_known CHECK (source IN ('response','late_response','probe','webhook','sweep','person'))
 );
 CREATE INDEX provider_evidence_operation ON provider_evidence (operation_id) WHERE operation_id IS NOT NULL;
+CREATE INDEX provider_evidence_reference ON provider_evidence (provider_ref) WHERE provider_ref IS NOT NULL;
 
 CREATE TABLE provider_webhooks (
   event_id text PRIMARY KEY,
@@ -588,6 +589,7 @@ CREATE TABLE resolutions (
   CONSTRAINT resolutions_second_is_another CHECK (second_by IS NULL OR second_by <> by)
 );
 CREATE UNIQUE INDEX resolutions_one_open_per_operation ON resolutions (operation_id) WHERE state = 'proposed';
+CREATE INDEX resolutions_operation ON resolutions (operation_id);
 
 -- ── approvals ───────────────────────────────────────────────────────────────────────────────────────────────────
 CREATE TABLE approvals (

@@ -1,0 +1,97 @@
+/** Making people see where an operation stands, in the transaction of the change; and waking who waits, after it. */
+import type { Tx } from "../db/connect.js";
+import type { RunId, TicketId } from "../domain/ids.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
+import type { LedgerCtx } from "./context.js";
+
+interface Party {
+  run_id: string;
+  ticket_id: string;
+}
+
+/** $1 operation. Read after the row's lock is held: who joined before is seen. */
+const WAITERS =
+  "SELECT run_id, ticket_id FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id";
+
+/** Ends that an approval's own card in the owner's thread tells already. */
+const TOLD_BY_CARD: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);
+
+/**
+ * Call after a transition. Ends are told in the threads of everybody who waits; an open outcome is told once; cards are
+ * rendered anew; the runs that wait become due, and are woken after commit.
+ */
+export async function announce(
+  tx: Tx,
+  ctx: LedgerCtx,
+  change: { operation: Operation; from: OperationStatus },
+): Promise<void> {
+  const { operation, from } = change;
+  const waiters = await tx.sql<Party>("ledger.parties", WAITERS, [operation.id]);
+  if (operation.approvalId !== null) {
+    await ctx.notices.touch(tx, { kind: "approval", id: operation.approvalId });
+  }
+  if (operation.status === "QUARANTINED") {
+    await ctx.notices.repost(tx, { kind: "quarantine", id: operation.id });
+  } else if (from === "QUARANTINED") {
+    await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
+  }
+  const tickets = threadsFor(operation, waiters);
+  const message = messageFor(operation, from);
+  if (message !== null) {
+    for (const ticketId of tickets) await ctx.notices.thread(tx, { ticketId, ...message });
+  }
+  if (!settles(operation, from)) return;
+  await ctx.hooks.onSettled(tx, operation);
+  for (const run of runsOf(operation, waiters)) tx.afterCommit(() => void ctx.wake("run", run));
+}
+
+function threadsFor(operation: Operation, waiters: readonly Party[]): readonly TicketId[] {
+  const owner = operation.ticketId;
+  const others = new Set(waiters.map(({ ticket_id }) => ticket_id as TicketId));
+  const tellOwner = owner !== null && !(TOLD_BY_CARD.has(operation.status) && operation.approvalId !== null);
+  if (owner !== null) others.delete(owner);
+  return tellOwner ? [owner, ...others] : [...others];
+}
+
+function messageFor(
+  operation: Operation,
+  from: OperationStatus,
+): { key: string; message: Parameters<LedgerCtx["notices"]["thread"]>[1]["message"] } | null {
+  const operationId = operation.id;
+  switch (operation.status) {
+    case "AWAITING_APPROVAL":
+    case "PREPARED":
+    case "DISPATCHED":
+    case "RECONCILING":
+      return null;
+    case "OUTCOME_UNKNOWN":
+      // Once for an operation, however often it is looked at.
+      return {
+        key: `operation:${operationId}:checking`,
+        message: { type: "operation_being_checked", operationId },
+      };
+    case "QUARANTINED":
+      // Once, however often reconciling gives up; anew when evidence reopens what had ended.
+      return {
+        key: `operation:${operationId}:quarantined${from === "RECONCILING" ? "" : `:${operation.version}`}`,
+        message: { type: "operation_outcome", operationId },
+      };
+    default:
+      return {
+        key: `operation:${operationId}:${operation.status}:${operation.version}`,
+        message: { type: "operation_outcome", operationId },
+      };
+  }
+}
+
+/** The runs that wait have something new to look at. */
+const settles = (operation: Operation, from: OperationStatus): boolean =>
+  operation.status !== "RECONCILING" &&
+  operation.status !== "DISPATCHED" &&
+  !(operation.status === "OUTCOME_UNKNOWN" && from === "RECONCILING");
+
+function runsOf(operation: Operation, waiters: readonly Party[]): readonly RunId[] {
+  const runs = new Set(waiters.map(({ run_id }) => run_id as RunId));
+  if (operation.ownerRunId !== null) runs.add(operation.ownerRunId);
+  return [...runs];
+}

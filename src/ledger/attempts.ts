@@ -1,0 +1,53 @@
+/** Attempts: one try each, with its own verdict. */
+import type { SqlRunner } from "../db/connect.js";
+import type { AttemptVerdict } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Json } from "../domain/json.js";
+import type { AttemptFact } from "../domain/recovery.js";
+import type { AttemptRow } from "./types.js";
+
+interface Row {
+  number: number;
+  lease_token: bigint;
+  worker: string;
+  started_at: Date;
+  timeout_ms: number;
+  finished_at: Date | null;
+  verdict: AttemptVerdict | "open";
+  code: string | null;
+  http_status: number | null;
+  provider_ref: string | null;
+  request_id: string | null;
+  evidence: Json;
+}
+
+/** $1 operation. */
+const ATTEMPTS = `
+SELECT number, lease_token, worker, started_at, timeout_ms, finished_at, verdict, code, http_status, provider_ref, request_id,
+       evidence
+FROM attempts WHERE operation_id = $1 ORDER BY number`;
+
+/** All attempts of an operation, first to last. */
+export async function attemptsOf(on: SqlRunner, id: OperationId): Promise<AttemptRow[]> {
+  const rows = await on.sql<Row>("ledger.attempts", ATTEMPTS, [id]);
+  return rows.map((row) => ({
+    number: row.number,
+    leaseToken: row.lease_token,
+    worker: row.worker,
+    startedAt: row.started_at,
+    timeoutMs: row.timeout_ms,
+    finishedAt: row.finished_at,
+    verdict: row.verdict,
+    code: row.code,
+    httpStatus: row.http_status,
+    providerRef: row.provider_ref,
+    requestId: row.request_id,
+    evidence: row.evidence,
+  }));
+}
+
+/** What settlement and recovery need of them. */
+export async function attemptFacts(on: SqlRunner, id: OperationId): Promise<AttemptFact[]> {
+  const rows = await attemptsOf(on, id);
+  return rows.map(({ number, verdict, code }) => ({ number, verdict, code }));
+}

@@ -1,0 +1,141 @@
+/** Ends that turn out wrong: taken back by the provider, or contradicted by evidence. Money is counted again. */
+import type { Tx } from "../db/connect.js";
+import { CountersignError } from "../domain/errors.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Actor, Operation } from "../domain/operation.js";
+import { announce } from "./announce.js";
+import type { LedgerCtx } from "./context.js";
+import { lockOperation } from "./endings.js";
+import { recordEvidence } from "./evidence.js";
+import { openIncident } from "./incidents.js";
+import { actorName } from "./subjects.js";
+import { move } from "./transition.js";
+import type { Moved, NewEvidence } from "./types.js";
+
+export interface Contradiction {
+  readonly operationId: OperationId;
+  readonly actor: Actor;
+  readonly evidence: NewEvidence;
+  /** A sentence for the people who look at it. */
+  readonly detail: string;
+}
+
+/** The provider took it back: CONFIRMED → REVERSED; the money counts as not refunded, and may be refunded as a further occurrence. */
+export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: string }): Promise<Moved> {
+  return ctx.db.tx<Moved>(async (tx) => {
+    const operation = await lockOperation(tx, request.operationId);
+    if (operation?.status !== "CONFIRMED") return { moved: false, operation };
+    await recordEvidence(tx, ctx, request.evidence);
+    const reversed = await move(tx, {
+      id: operation.id,
+      from: "CONFIRMED",
+      version: operation.version,
+      token: null,
+      event: "reverse",
+      actor: await actorName(tx, request.actor),
+      data: { code: request.code, detail: request.detail, evidence: request.evidence.payload },
+      patch: {
+        result: {
+          code: request.code,
+          detail: request.detail,
+          ...(operation.providerRef === null ? {} : { providerRef: operation.providerRef }),
+        },
+      },
+    });
+    if (reversed === null) throw lostLock(operation);
+    await openIncident(tx, ctx, {
+      kind: "reversed",
+      dedupeKey: `reversed:${operation.id}`,
+      operationId: operation.id,
+      paymentId: null,
+      detail: { code: request.code, detail: request.detail, ref: operation.providerRef },
+    });
+    await announce(tx, ctx, { operation: reversed, from: "CONFIRMED" });
+    return { moved: true, operation: reversed };
+  });
+}
+
+/** Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. */
+export async function contradict(ctx: LedgerCtx, request: Contradiction): Promise<Moved> {
+  return ctx.db.tx<Moved>(async (tx) => {
+    const operation = await lockOperation(tx, request.operationId);
+    if (operation === null || (operation.status !== "CONFIRMED" && operation.status !== "REJECTED")) {
+      return { moved: false, operation };
+    }
+    await recordEvidence(tx, ctx, request.evidence);
+    const reopened = await quarantineEnd(tx, ctx, operation, {
+      actor: request.actor,
+      data: { evidence: request.evidence.payload },
+      detail: request.detail,
+    });
+    return { moved: true, operation: reopened };
+  });
+}
+
+/**
+ * Reopens an ended operation for a person. What it may have spent is reserved again even where that breaks the plan: then a
+ * second incident says so.
+ */
+export async function quarantineEnd(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Operation,
+  why: { actor: Actor; data: object; detail: string },
+): Promise<Operation> {
+  const reopened = await move(tx, {
+    id: operation.id,
+    from: operation.status,
+    version: operation.version,
+    token: null,
+    event: "quarantine",
+    actor: await actorName(tx, why.actor),
+    data: { ...why.data, detail: why.detail, was: operation.status },
+    patch: {
+      quarantineReason: `evidence_contradicts: ${why.detail}`,
+      dueMs: ctx.timing.quarantineRepostMs,
+      fence: true,
+    },
+  });
+  if (reopened === null) throw lostLock(operation);
+  await openIncident(tx, ctx, {
+    kind: "contradiction",
+    dedupeKey: `contradiction:${operation.id}:${reopened.version}`,
+    operationId: operation.id,
+    paymentId: null,
+    detail: { was: operation.status, detail: why.detail },
+  });
+  await noteOverdrawn(tx, ctx, operation.id);
+  await announce(tx, ctx, { operation: reopened, from: operation.status });
+  return reopened;
+}
+
+/** $1 operation. One row when its payment's plan no longer holds. Minor units. */
+const OVERDRAWN = `
+SELECT p.id, p.captured, p.reserved, p.refunded, p.refunded_elsewhere FROM payments p JOIN operations o ON o.payment_id = p.id
+WHERE o.id = $1 AND p.reserved + p.refunded + p.refunded_elsewhere > p.captured`;
+
+async function noteOverdrawn(tx: Tx, ctx: LedgerCtx, id: OperationId): Promise<void> {
+  const [row] = await tx.sql<{
+    id: string;
+    captured: bigint;
+    reserved: bigint;
+    refunded: bigint;
+    refunded_elsewhere: bigint;
+  }>("ledger.overdrawn", OVERDRAWN, [id]);
+  if (row === undefined) return;
+  await openIncident(tx, ctx, {
+    kind: "overdrawn",
+    dedupeKey: `overdrawn:${row.id}:${row.reserved + row.refunded + row.refunded_elsewhere}:${row.captured}`,
+    operationId: id,
+    paymentId: row.id,
+    detail: {
+      captured: Number(row.captured),
+      reserved: Number(row.reserved),
+      refunded: Number(row.refunded),
+      refundedElsewhere: Number(row.refunded_elsewhere),
+    },
+  });
+}
+
+const lostLock = (operation: Operation): CountersignError =>
+  new CountersignError("lost_lock", `operation ${operation.id} moved under its lock`);

@@ -1,0 +1,97 @@
+/** Events and waiters of an operation, for people to read. */
+import type { SqlRunner } from "../db/connect.js";
+import { utcMicros } from "../db/connect.js";
+import type { OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { Json, JsonObject } from "../domain/json.js";
+import type { OperationStatus } from "../domain/operation.js";
+import { hiddenHash, reveal } from "./subjects.js";
+import type { OperationEvent, Waiter } from "./types.js";
+
+interface Row {
+  id: bigint;
+  operation_id: OperationId;
+  seq: number;
+  at_text: string;
+  type: string;
+  from_status: OperationStatus | null;
+  to_status: OperationStatus | null;
+  actor: string;
+  attempt: number | null;
+  body: string;
+  prev_hash: string;
+  hash: string;
+}
+
+/** $1 operation. */
+const EVENTS = `
+SELECT id, operation_id, seq, ${utcMicros("at")} AS at_text, type, from_status, to_status, actor, attempt, body, prev_hash, hash
+FROM operation_events WHERE operation_id = $1 ORDER BY seq`;
+
+/** What stands where a person or a text was erased. */
+export const ERASED = "erased";
+
+/** All events of an operation, first to last; people and their texts by name, or `erased`. */
+export async function eventsOf(on: SqlRunner, id: OperationId): Promise<OperationEvent[]> {
+  const rows = await on.sql<Row>("ledger.events", EVENTS, [id]);
+  const events = rows.map((row) => ({ row, data: dataOf(row.body) }));
+  const hashes = new Set<string>();
+  for (const { row, data } of events) {
+    collectHashes(row.actor, hashes);
+    collectHashes(data, hashes);
+  }
+  const values = await reveal(on, [...hashes]);
+  return events.map(({ row, data }) => ({
+    id: row.id,
+    operationId: row.operation_id,
+    seq: row.seq,
+    at: row.at_text,
+    type: row.type,
+    from: row.from_status,
+    to: row.to_status,
+    actor: String(named(row.actor, values)),
+    attempt: row.attempt,
+    data: named(data, values) as JsonObject,
+    prevHash: row.prev_hash,
+    hash: row.hash,
+  }));
+}
+
+const dataOf = (body: string): JsonObject => (JSON.parse(body) as { data: JsonObject }).data;
+
+function collectHashes(value: Json, into: Set<string>): void {
+  if (typeof value === "string") {
+    const hash = hiddenHash(value);
+    if (hash !== null) into.add(hash);
+  } else if (value !== null && typeof value === "object") {
+    for (const member of Object.values(value)) collectHashes(member, into);
+  }
+}
+
+function named(value: Json, values: ReadonlyMap<string, string>): Json {
+  if (typeof value === "string") {
+    const hash = hiddenHash(value);
+    return hash === null ? value : (values.get(hash) ?? ERASED);
+  }
+  if (Array.isArray(value)) return value.map((member) => named(member, values));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, named(member, values)]));
+}
+
+/** $1 operation. */
+const WAITERS = `
+SELECT run_id, ticket_id, filer, joined_at FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id`;
+
+/** Runs that wait beside the owner, oldest first. */
+export async function waitersOf(on: SqlRunner, id: OperationId): Promise<Waiter[]> {
+  const rows = await on.sql<{ run_id: RunId; ticket_id: TicketId; filer: string; joined_at: Date }>(
+    "ledger.waiters",
+    WAITERS,
+    [id],
+  );
+  return rows.map((row) => ({
+    runId: row.run_id,
+    ticketId: row.ticket_id,
+    filer: row.filer,
+    joinedAt: row.joined_at,
+  }));
+}

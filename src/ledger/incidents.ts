@@ -1,0 +1,128 @@
+/** Incidents: findings that a person must see, each with a card, once for each finding. */
+import type { Db, SqlRunner, Tx } from "../db/connect.js";
+import { utcMicros } from "../db/connect.js";
+import type { OperationId } from "../domain/ids.js";
+import type { JsonObject } from "../domain/json.js";
+import type { LedgerCtx } from "./context.js";
+import { decodeCursor, encodeCursor } from "./cursor.js";
+import type { Incident, IncidentKind, NewIncident, Page } from "./types.js";
+
+/** $1 id, $2 kind, $3 dedupe key, $4 operation, $5 payment, $6 detail. No row: found before. */
+const OPEN = `
+INSERT INTO incidents (id, kind, dedupe_key, operation_id, payment_id, detail) VALUES ($1, $2, $3, $4, $5, $6::jsonb)
+ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`;
+
+/** Opens an incident with its card, once for each `dedupeKey`. */
+export async function openIncident(
+  tx: Tx,
+  ctx: Pick<LedgerCtx, "ids" | "notices">,
+  incident: NewIncident,
+): Promise<{ id: string; first: boolean }> {
+  const [made] = await tx.sql<{ id: string }>("ledger.open_incident", OPEN, [
+    ctx.ids.next("inc_"),
+    incident.kind,
+    incident.dedupeKey,
+    incident.operationId,
+    incident.paymentId,
+    JSON.stringify(incident.detail),
+  ]);
+  if (made !== undefined) {
+    await ctx.notices.touch(tx, { kind: "incident", id: made.id });
+    return { id: made.id, first: true };
+  }
+  const [known] = await tx.sql<{ id: string }>(
+    "ledger.known_incident",
+    "SELECT id FROM incidents WHERE dedupe_key = $1",
+    [incident.dedupeKey],
+  );
+  return { id: known?.id ?? "", first: false };
+}
+
+/** Closes it; false: it was closed, or there is none. */
+export async function closeIncident(
+  tx: Tx,
+  ctx: Pick<LedgerCtx, "notices">,
+  request: { id: string; by: string },
+): Promise<boolean> {
+  const rows = await tx.sql(
+    "ledger.close_incident",
+    `UPDATE incidents SET status = 'closed', closed_by = $2, closed_at = countersign_now()
+     WHERE id = $1 AND status = 'open' RETURNING id`,
+    [request.id, request.by],
+  );
+  if (rows.length === 0) return false;
+  await ctx.notices.touch(tx, { kind: "incident", id: request.id });
+  return true;
+}
+
+interface Row {
+  id: string;
+  kind: IncidentKind;
+  dedupe_key: string;
+  operation_id: OperationId | null;
+  payment_id: string | null;
+  detail: JsonObject;
+  status: "open" | "closed";
+  closed_by: string | null;
+  closed_at: Date | null;
+  created_at: Date;
+  created_text: string;
+}
+
+const COLUMNS = `id, kind, dedupe_key, operation_id, payment_id, detail, status, closed_by, closed_at, created_at,
+  ${utcMicros("created_at")} AS created_text`;
+
+export async function getIncident(on: SqlRunner, id: string): Promise<Incident | null> {
+  const [row] = await on.sql<Row>("ledger.incident", `SELECT ${COLUMNS} FROM incidents WHERE id = $1`, [id]);
+  return row === undefined ? null : toIncident(row);
+}
+
+const MAX_PAGE = 200;
+
+/** Open incidents, newest first. */
+export async function listIncidents(
+  db: Db,
+  options: { cursor?: string | null; limit?: number },
+): Promise<Page<Incident>> {
+  const limit = Math.min(MAX_PAGE, Math.max(1, options.limit ?? 50));
+  const after = decodeCursor(options.cursor ?? null);
+  const rows = await db.sql<Row>(
+    "ledger.incidents",
+    `SELECT ${COLUMNS} FROM incidents WHERE status = 'open' AND (created_at, id) < ($1::timestamptz, $2)
+     ORDER BY created_at DESC, id DESC LIMIT $3::int`,
+    [after.at, after.id, limit + 1],
+  );
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  return {
+    rows: page.map(toIncident),
+    next: last === undefined ? null : encodeCursor({ at: last.created_text, id: last.id }),
+  };
+}
+
+/** Incidents of a kind opened in the last `windowMs`, open or closed: what a freeze may trip on. */
+export async function countIncidents(
+  on: SqlRunner,
+  request: { kind: IncidentKind; windowMs: number },
+): Promise<number> {
+  const [row] = await on.sql<{ n: bigint }>(
+    "ledger.count_incidents",
+    `SELECT count(*) AS n FROM incidents
+     WHERE kind = $1 AND created_at > countersign_now() - $2::bigint * interval '1 millisecond'`,
+    [request.kind, request.windowMs],
+  );
+  return Number(row?.n ?? 0n);
+}
+
+const toIncident = (row: Row): Incident => ({
+  id: row.id,
+  kind: row.kind,
+  dedupeKey: row.dedupe_key,
+  operationId: row.operation_id,
+  paymentId: row.payment_id,
+  detail: row.detail,
+  status: row.status,
+  closedBy: row.closed_by,
+  closedAt: row.closed_at,
+  createdAt: row.created_at,
+});

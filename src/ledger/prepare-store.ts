@@ -1,0 +1,140 @@
+/** Writing what a turn decided: new rows, releases of approved ones, and the end of those that no longer fit. */
+import type { Tx } from "../db/connect.js";
+import { CountersignError } from "../domain/errors.js";
+import type { JsonObject } from "../domain/json.js";
+import type { Operation } from "../domain/operation.js";
+import type { Judgement } from "../domain/ports/judge.js";
+import { type Candidate, paymentOf, type Site } from "./candidate.js";
+import type { LedgerCtx } from "./context.js";
+import { endWithoutEffect } from "./endings.js";
+import { insertOperation } from "./insert.js";
+import { toJsonObject } from "./json.js";
+import { personNames } from "./subjects.js";
+import { move } from "./transition.js";
+import { TurnRace } from "./turn-race.js";
+
+const MS_PER_MINUTE = 60_000;
+
+export interface StoredCase {
+  readonly candidate: Candidate;
+  readonly site: Site;
+  readonly scopes: readonly string[];
+}
+
+/** Inserts a proposal's operation, or releases a held one. The locks are held: a lost race means the same key came from elsewhere. */
+export async function store(
+  tx: Tx,
+  ctx: LedgerCtx,
+  one: StoredCase,
+  judgement: Judgement,
+  status: "PREPARED" | "AWAITING_APPROVAL",
+): Promise<Operation> {
+  const notBeforeMs =
+    judgement.notBeforeMinutes === null ? null : Math.ceil(judgement.notBeforeMinutes * MS_PER_MINUTE);
+  const dueMs = status === "PREPARED" ? (notBeforeMs ?? ctx.timing.prepareGraceMs) : null;
+  const { candidate, site, scopes } = one;
+  const { source, intent } = candidate;
+  if (source.kind === "held")
+    return release(tx, { operation: source.operation, source, judgement, scopes, notBeforeMs, dueMs });
+  const { proposal } = source;
+  const payment = paymentOf(candidate, site);
+  const made = await insertOperation(tx, {
+    id: ctx.ids.next("op_"),
+    status,
+    intent,
+    contractVersion: ctx.contracts[intent.kind].version,
+    customerId: site.customerId,
+    orderId: site.order?.id ?? null,
+    paymentId: payment?.id ?? null,
+    paymentIntent: proposal.landing.paymentIntent,
+    subscriptionId: site.subscription?.id ?? null,
+    providerSubscription: proposal.landing.providerSubscription,
+    itemRefs: proposal.itemRefs,
+    refundScope: proposal.refundScope,
+    reason: proposal.reason,
+    policyHash: judgement.policyHash,
+    decision: decisionJson(judgement),
+    answerHash: judgement.answerHash,
+    predecessorId: source.predecessorId,
+    runId: proposal.runId,
+    ticketId: proposal.ticketId,
+    filers: proposal.filers,
+    scopes,
+    actor: `run:${proposal.runId}`,
+    notBeforeMs: status === "PREPARED" ? notBeforeMs : null,
+    dueMs,
+  });
+  if (made === null) throw new TurnRace();
+  return made;
+}
+
+async function release(
+  tx: Tx,
+  parts: {
+    operation: Operation;
+    source: Extract<Candidate["source"], { kind: "held" }>;
+    judgement: Judgement;
+    scopes: readonly string[];
+    notBeforeMs: number | null;
+    dueMs: number | null;
+  },
+): Promise<Operation> {
+  const { operation, source, judgement } = parts;
+  const { approvalId, approvedBy } = source.approval;
+  const released = await move(tx, {
+    id: operation.id,
+    from: "AWAITING_APPROVAL",
+    version: operation.version,
+    token: null,
+    event: "release",
+    actor: "system:approvals",
+    data: {
+      approval: approvalId,
+      approvedBy: await personNames(tx, approvedBy),
+      policyHash: judgement.policyHash,
+      answerHash: judgement.answerHash,
+    },
+    checkBalance: true,
+    patch: {
+      approval: { id: approvalId, by: approvedBy },
+      decision: { policyHash: judgement.policyHash, json: decisionJson(judgement) },
+      scopes: parts.scopes,
+      ...(parts.notBeforeMs === null ? {} : { notBeforeMs: parts.notBeforeMs }),
+      ...(parts.dueMs === null ? {} : { dueMs: parts.dueMs }),
+    },
+  });
+  if (released === null) {
+    throw new CountersignError("lost_lock", `operation ${operation.id} moved although its row is locked`);
+  }
+  return released;
+}
+
+/** What the policy answered and why, as it is stored with the operation. */
+const decisionJson = (judgement: Judgement): JsonObject =>
+  toJsonObject({
+    answer: judgement.answer,
+    rules: judgement.rules,
+    approval: judgement.approval,
+    confirmAmount: judgement.confirmAmount,
+    notBeforeMinutes: judgement.notBeforeMinutes,
+    policyHash: judgement.policyHash,
+    answerHash: judgement.answerHash,
+  });
+
+export async function voidHeld(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Operation,
+  reason: { code: string; sentence: string },
+): Promise<Operation> {
+  const ended = await endWithoutEffect(tx, ctx, "void", {
+    operationId: operation.id,
+    actor: "system:ledger",
+    code: reason.code,
+    detail: reason.sentence,
+  });
+  if (!ended.moved) {
+    throw new CountersignError("lost_lock", `operation ${operation.id} moved although its row is locked`);
+  }
+  return ended.operation;
+}

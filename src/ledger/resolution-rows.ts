@@ -1,0 +1,159 @@
+/** Resolutions as rows: proposed, applied, disagreed, overtaken. */
+import type { SqlRunner, Tx } from "../db/connect.js";
+import { CountersignError } from "../domain/errors.js";
+import type { OperationId } from "../domain/ids.js";
+import type { JsonObject } from "../domain/json.js";
+import type { Resolution, ResolutionState, ResolveVerb } from "./types.js";
+
+interface Row {
+  id: string;
+  operation_id: OperationId;
+  verb: ResolveVerb;
+  state: ResolutionState;
+  operation_version: bigint;
+  by: string;
+  reason: string;
+  evidence_ref: string;
+  probe: JsonObject;
+  second_by: string | null;
+  second_verdict: "agree" | "disagree" | null;
+  second_note: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const COLUMNS = `id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, second_by, second_verdict,
+  second_note, created_at, updated_at`;
+
+export interface NewResolution {
+  readonly id: string;
+  readonly operationId: OperationId;
+  readonly verb: ResolveVerb;
+  readonly state: "proposed" | "applied";
+  readonly operationVersion: bigint;
+  readonly by: string;
+  readonly reason: string;
+  readonly evidenceRef: string;
+  readonly probe: JsonObject;
+}
+
+/** $1 … $9 as in `NewResolution`. */
+const INSERT = `
+INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe)
+VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9::jsonb)
+RETURNING ${COLUMNS}`;
+
+/** The operation's row is locked and no other proposal is open. */
+export async function insertResolution(tx: Tx, made: NewResolution): Promise<Resolution> {
+  const [row] = await tx.sql<Row>("ledger.insert_resolution", INSERT, [
+    made.id,
+    made.operationId,
+    made.verb,
+    made.state,
+    made.operationVersion,
+    made.by,
+    made.reason,
+    made.evidenceRef,
+    JSON.stringify(made.probe),
+  ]);
+  if (row === undefined) throw new CountersignError("not_stored", `resolution ${made.id} was not stored`);
+  return toResolution(row);
+}
+
+/** $1 resolution, $2 state, $3 second person, $4 their verdict, $5 their note, $6 version. Only a proposal that is still open. */
+const CLOSE = `
+UPDATE resolutions
+SET state = $2, second_by = COALESCE($3, second_by), second_verdict = COALESCE($4, second_verdict),
+    second_note = COALESCE($5, second_note), operation_version = COALESCE($6::bigint, operation_version),
+    updated_at = countersign_now()
+WHERE id = $1 AND state = 'proposed'
+RETURNING ${COLUMNS}`;
+
+/** Ends a proposal. null: it had ended. */
+export async function closeResolution(
+  tx: Tx,
+  id: string,
+  end: {
+    state: Exclude<ResolutionState, "proposed">;
+    second: { by: string; verdict: "agree" | "disagree"; note: string | null } | null;
+    operationVersion?: bigint;
+  },
+): Promise<Resolution | null> {
+  const [row] = await tx.sql<Row>("ledger.close_resolution", CLOSE, [
+    id,
+    end.state,
+    end.second?.by ?? null,
+    end.second?.verdict ?? null,
+    end.second?.note ?? null,
+    end.operationVersion ?? null,
+  ]);
+  return row === undefined ? null : toResolution(row);
+}
+
+export async function getResolution(on: SqlRunner, id: string): Promise<Resolution | null> {
+  const [row] = await on.sql<Row>("ledger.resolution", `SELECT ${COLUMNS} FROM resolutions WHERE id = $1`, [
+    id,
+  ]);
+  return row === undefined ? null : toResolution(row);
+}
+
+/** The proposal that waits for a second person. */
+export async function openResolutionOf(on: SqlRunner, operationId: OperationId): Promise<Resolution | null> {
+  const [row] = await on.sql<Row>(
+    "ledger.open_resolution",
+    `SELECT ${COLUMNS} FROM resolutions WHERE operation_id = $1 AND state = 'proposed'`,
+    [operationId],
+  );
+  return row === undefined ? null : toResolution(row);
+}
+
+/** SQL: the status of operation `id` changed after the event number `version`; joining and the like do not count. */
+const movedAfter = (id: string, version: string): string => `EXISTS (
+  SELECT 1 FROM operation_events e
+  WHERE e.operation_id = ${id} AND e.seq > ${version} AND e.from_status IS DISTINCT FROM e.to_status)`;
+
+/** SQL: an applied "retry" authorises sending operation `id` again, and was not used yet. */
+export const retryIsAuthorised = (id: string): string => `EXISTS (
+  SELECT 1 FROM resolutions r
+  WHERE r.operation_id = ${id} AND r.verb = 'retry' AND r.state = 'applied'
+    AND NOT ${movedAfter("r.operation_id", "r.operation_version")})`;
+
+/** Whether the operation's status changed since its row had this version. */
+export async function movedSince(on: SqlRunner, id: OperationId, version: bigint): Promise<boolean> {
+  const [row] = await on.sql<{ moved: boolean }>(
+    "ledger.moved_since",
+    `SELECT ${movedAfter("$1", "$2::bigint")} AS moved`,
+    [id, version],
+  );
+  return row?.moved ?? true;
+}
+
+/** $1 operation. */
+const APPLIED_RETRY = `
+SELECT r.id FROM resolutions r
+WHERE r.operation_id = $1 AND r.verb = 'retry' AND r.state = 'applied'
+  AND NOT ${movedAfter("r.operation_id", "r.operation_version")}
+ORDER BY r.id DESC LIMIT 1`;
+
+/** The resolution that authorises sending the operation again as it stands; null: none does. */
+export async function appliedRetry(on: SqlRunner, id: OperationId): Promise<string | null> {
+  const [row] = await on.sql<{ id: string }>("ledger.applied_retry", APPLIED_RETRY, [id]);
+  return row?.id ?? null;
+}
+
+const toResolution = (row: Row): Resolution => ({
+  id: row.id,
+  operationId: row.operation_id,
+  verb: row.verb,
+  state: row.state,
+  operationVersion: row.operation_version,
+  by: row.by,
+  reason: row.reason,
+  evidenceRef: row.evidence_ref,
+  probe: row.probe,
+  secondBy: row.second_by,
+  secondVerdict: row.second_verdict,
+  secondNote: row.second_note,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+});
