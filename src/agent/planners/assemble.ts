@@ -32,7 +32,7 @@ const MESSAGE = z.looseObject({
   model: z.string(),
   content: z.array(z.looseObject({ type: z.string() })),
   stop_reason: z.string().nullish(),
-  stop_details: z.unknown(),
+  stop_details: z.unknown().optional(),
   usage: z.looseObject({
     input_tokens: z.number().nullish(),
     output_tokens: z.number().nullish(),
