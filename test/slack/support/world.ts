@@ -2,7 +2,9 @@
  * The Slack room with its neighbours, real Bolt, a real database and the Slack sandbox on real sockets. What is due is worked off by
  * a pump instead of a queue.
  */
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { parse } from "yaml";
 import { systemClock, systemIds } from "../../../src/app/system.js";
 import { type ApprovalsContext, decide, pendingFor, undo } from "../../../src/approvals/index.js";
 import type { Db, Tx } from "../../../src/db/connect.js";
@@ -50,6 +52,9 @@ import {
 import { CONTRACT_FILE, policyOf } from "../../domain/policy/contract-policy.js";
 import { fakeOps } from "./ops.js";
 
+/** The one that is pasted into Slack. */
+const MANIFEST: unknown = parse(readFileSync("manifest.yml", "utf8"));
+
 export const CHANNELS = { tickets: "C_TICK", approvals: "C_APPR", ops: "C_OPS" } as const;
 
 export interface WorldOptions {
@@ -88,6 +93,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     port: 0,
     mode,
     seed: "test",
+    manifest: MANIFEST,
     rateLimits: true,
     ...options.sandbox,
   });
