@@ -12,6 +12,7 @@ import type {
   OperationView,
   RunsView,
 } from "../../ops/index.js";
+import { OPS_HELP } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import {
   actions,
@@ -255,31 +256,8 @@ export function opsHealth(view: HealthView, now: Date): Message {
   };
 }
 
-const HELP: readonly (readonly [string, string])[] = [
-  [
-    "/ops list [status]",
-    "what is open, newest first; a status such as `unknown`, `quarantined`, `prepared` narrows it",
-  ],
-  [
-    "/ops show ID",
-    "one operation: what was sent and when, the evidence, what recovery is allowed and why, what is safe now",
-  ],
-  ["/ops events ID", "its timeline"],
-  ["/ops confirm ID", "record that the provider carried it out; asks for a reason and evidence"],
-  ["/ops reject ID", "record that it was not carried out; only when no attempt can still take effect"],
-  ["/ops retry ID", "let it be sent again with the same key; the provider is asked first"],
-  ["/ops runs", "the newest runs"],
-  ["/ops approvals", "what waits for whom, until when"],
-  [
-    "/ops freeze [kind] [reason]",
-    "stop every new effect (or one kind: refund, cancel_order, cancel_subscription); what was sent is followed up",
-  ],
-  ["/ops thaw [kind]", "allow effects again"],
-  ["/ops health", "database, queue, Slack, provider, backlog"],
-];
-
 export function opsHelp(): Message {
-  const lines = HELP.map(([command, does]) => `\`${command}\` – ${does}`);
+  const lines = OPS_HELP.map(({ usage, does }) => `\`/ops ${usage}\` – ${does}`);
   return {
     text: "Commands for on-call: list, show, events, confirm, reject, retry, runs, approvals, freeze, thaw, health.",
     blocks: [

@@ -14,6 +14,7 @@ import { getTicket } from "../../runs/index.js";
 import { INPUTS, parseApprovalValue } from "../actions.js";
 import { decideSentence, endedSentence } from "../cards/decide-sentences.js";
 import { amountForm, approvalDetails, denyForm, type FormMeta } from "../cards/forms.js";
+import { isBlankText } from "../text/blank.js";
 import { escapeText } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
@@ -89,7 +90,7 @@ export async function denySubmitted(ctx: SlackContext, form: Submitted): Promise
   const target = parseApprovalValue(form.meta?.about ?? "");
   if (target === null) return errors(INPUTS.note.block, GONE);
   const note = form.typed(INPUTS.note.block).trim();
-  if (note === "") return errors(INPUTS.note.block, "Please say why, in a few words.");
+  if (isBlankText(note)) return errors(INPUTS.note.block, "Please say why, in a few words.");
   const typed = form.typed(INPUTS.smaller.block).trim();
   const smaller = typed === "" ? null : await readSmaller(ctx, target.approvalId, typed);
   if (smaller !== null && !smaller.ok) return errors(INPUTS.smaller.block, smaller.sentence);
@@ -176,10 +177,11 @@ async function readSmaller(ctx: SlackContext, id: ApprovalId, typed: string): Pr
   const { currency } = approval.binding;
   const digits = currencyExponent(currency);
   const example = digits === 0 ? "1200" : `12.${"5".padEnd(digits, "0")}`;
+  // "£120", "120 GBP": the symbol or the operation's own code around the digits, and nothing else.
   const bare = typed
     .normalize("NFKC")
     .replace(/\s+/gu, "")
-    .replace(/^[^\d]{0,4}|[A-Za-z]{3}$/gu, "");
+    .replace(new RegExp(`^(?:${currency}|\\p{Sc})|${currency}$`, "giu"), "");
   const match = /^(\d{1,3}(?:,\d{3})+|\d{1,13})(?:\.(\d+))?$/u.exec(bare);
   const fraction = match?.[2] ?? "";
   if (match === null || fraction.length > digits) {

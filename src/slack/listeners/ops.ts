@@ -28,6 +28,7 @@ import {
   opsShow,
 } from "../cards/ops-views.js";
 import { outcomeOf } from "../cards/sentences.js";
+import { isBlankText } from "../text/blank.js";
 import { escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
@@ -36,6 +37,8 @@ import type { Click, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, openModal, type Reply, say } from "./reply.js";
 
 const READING_MAX_AGE_MS = 5_000;
+/** At three in the morning the switch must not ask first. */
+const NO_REASON = "No reason was given.";
 const said = (text: string, max = 800): string => escapeWithin(oneLine(text), max).text;
 const shown = (message: Message): Reply => say(message.text, message.blocks);
 
@@ -83,7 +86,7 @@ async function runCommand(
       return view.outcome === "approvals" ? shown(opsApprovals(view)) : notShown(view);
     }
     case "freeze": {
-      const reason = command.reason ?? "";
+      const reason = command.reason ?? NO_REASON;
       return say(freezeSentence(await ops.freeze({ userId, kind: command.kind, reason })));
     }
     case "thaw":
@@ -181,8 +184,8 @@ export async function resolveSubmitted(ctx: SlackContext, form: Submitted): Prom
   if (ref === null || verb === undefined) return errors(INPUTS.reason.block, GONE);
   const reason = form.typed(INPUTS.reason.block).trim();
   const evidenceRef = form.typed(INPUTS.evidence.block).trim();
-  if (reason === "") return errors(INPUTS.reason.block, "Please give a reason.");
-  if (evidenceRef === "") return errors(INPUTS.evidence.block, "Please name the evidence.");
+  if (isBlankText(reason)) return errors(INPUTS.reason.block, "Please give a reason.");
+  if (isBlankText(evidenceRef)) return errors(INPUTS.evidence.block, "Please name the evidence.");
   const outcome = await ctx.useCases.ops.resolve({ ref, verb, userId: form.userId, reason, evidenceRef });
   if (outcome.outcome === "invalid") {
     return errors(outcome.field === "reason" ? INPUTS.reason.block : INPUTS.evidence.block, outcome.sentence);

@@ -8,12 +8,15 @@ import { parse } from "yaml";
 import { systemClock, systemIds } from "../../../src/app/system.js";
 import { type ApprovalsContext, decide, pendingFor, undo } from "../../../src/approvals/index.js";
 import type { Db, Tx } from "../../../src/db/connect.js";
+import { contractBook } from "../../../src/domain/contracts.js";
+import type { Evidence } from "../../../src/domain/evidence.js";
 import type { Policy } from "../../../src/domain/policy/policy.js";
 import type { Directory } from "../../../src/domain/ports/directory.js";
 import type { Logger } from "../../../src/domain/ports/logger.js";
 import type { Notices } from "../../../src/domain/ports/notices.js";
 import type { Wake } from "../../../src/domain/ports/wake.js";
-import type { OpsUseCases } from "../../../src/ops/index.js";
+import { getOperation, type LedgerCtx } from "../../../src/ledger/index.js";
+import { type OpsUseCases, opsUseCases } from "../../../src/ops/index.js";
 import {
   type BindingCandidate,
   changeBinding,
@@ -50,7 +53,6 @@ import {
   startSlack,
 } from "../../../src/slack/index.js";
 import { CONTRACT_FILE, policyOf } from "../../domain/policy/contract-policy.js";
-import { fakeOps } from "./ops.js";
 
 /** The one that is pasted into Slack. */
 const MANIFEST: unknown = parse(readFileSync("manifest.yml", "utf8"));
@@ -63,6 +65,8 @@ export interface WorldOptions {
   readonly sandbox?: Partial<SlackSandboxOptions>;
   readonly start?: Partial<StartOptions>;
   readonly ops?: Partial<OpsUseCases>;
+  /** What the provider says when it is asked before a resolution. */
+  readonly probe?: () => Evidence;
   readonly useCases?: Partial<SlackUseCases>;
   readonly config?: Partial<SlackConfig>;
   /** Switched on before the app starts. */
@@ -232,7 +236,8 @@ interface Neighbours {
 }
 
 function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
-  const approvals = approvalsContext(n);
+  const ledger = ledgerContext(n);
+  const approvals = approvalsContext(n, ledger);
   return {
     fileTicket: (filing) => fileTicket(n.runs, filing),
     setTicketThread: (thread) => n.db.tx((tx) => setTicketThread(tx, thread)),
@@ -245,7 +250,21 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
     pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
-    ops: { ...fakeOps(), ...options.ops },
+    ops: {
+      ...opsUseCases({
+        db: n.db,
+        ledger,
+        directory: n.directory,
+        notices: n.notices,
+        activePolicy: n.policy,
+        log: n.log,
+        maxAttempts: 5,
+        probe: async () => options.probe?.() ?? { says: "unknown", reason: "nobody was asked" },
+        reconcile: (id) => getOperation(n.db, id),
+        healthParts: async () => [{ name: "Slack", ok: true, sentence: "connected" }],
+      }),
+      ...options.ops,
+    },
     ...options.useCases,
   };
 }
@@ -254,14 +273,28 @@ const notJudged = async (): Promise<never> => {
   throw new Error("nothing is judged at a click");
 };
 
-function approvalsContext(n: Neighbours): ApprovalsContext {
-  const ledger = {
+function ledgerContext(n: Neighbours): LedgerCtx {
+  return {
     db: n.db,
     ids: systemIds,
     wake: n.wake,
     notices: n.notices,
+    contracts: contractBook({ keyTtlMs: 86_400_000 }),
+    timing: {
+      leaseMs: 30_000,
+      providerTimeoutMs: 10_000,
+      sendMarginMs: 1_000,
+      reconcileBaseMs: 2_000,
+      reconcileMaxMs: 900_000,
+      quarantineAfterMs: 3_600_000,
+      quarantineRepostMs: 3_600_000,
+      prepareGraceMs: 30_000,
+    },
     hooks: { onSettled: async () => {} },
-  } as unknown as ApprovalsContext["ledger"];
+  };
+}
+
+function approvalsContext(n: Neighbours, ledger: LedgerCtx): ApprovalsContext {
   return {
     db: n.db,
     ids: systemIds,

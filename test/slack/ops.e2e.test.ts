@@ -1,0 +1,302 @@
+/** On-call's commands and cards, through the real Bolt app. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { Evidence } from "../../src/domain/evidence.js";
+import type { MessageView } from "../../src/sandbox/slack/index.js";
+import { withDatabase } from "../support/database.js";
+import { waitFor } from "../support/wait.js";
+import { type Held, type HeldOptions, hold, moveApproval, moveOperation } from "./support/held.js";
+import { answers, readable } from "./support/see.js";
+import { loadShop } from "./support/shop.js";
+import { startWorld, type World, type WorldOptions } from "./support/world.js";
+
+const database = withDatabase();
+let world: World | undefined;
+
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(options: Partial<WorldOptions> = {}): Promise<World> {
+  await loadShop(database.db);
+  world = await startWorld({ db: database.db, mode: "http", ...options });
+  return world;
+}
+
+const ops = async (w: World, as: string, text: string): Promise<void> => {
+  const done = await w.sandbox.control.command({ as, channel: "C_OPS", command: "/ops", text });
+  if (!done.ok) throw new Error(done.message);
+};
+const says = (w: World, as: string, text: string | RegExp) =>
+  waitFor(
+    () =>
+      answers(w.sandbox, as, "C_OPS").find((one) =>
+        typeof text === "string" ? one.includes(text) : text.test(one),
+      ),
+    {
+      what: `"${String(text)}" to ${as}`,
+    },
+  );
+const opsMessages = (w: World): MessageView[] => w.sandbox.control.messages("U_ONC1", "C_OPS");
+const status = async (held: Held): Promise<string | undefined> =>
+  (
+    await database.db.sql<{ status: string }>(undefined, "SELECT status FROM operations WHERE id = $1", [
+      held.operationId,
+    ])
+  )[0]?.status;
+
+/** An operation that was sent once, got no answer, and could not be settled. */
+async function quarantined(w: World, options: HeldOptions = {}): Promise<Held> {
+  const held = await hold(w, options);
+  await moveApproval(w, held, "APPROVED");
+  await moveApproval(w, held, "RELEASED");
+  await moveOperation(w, held, ["PREPARED", "DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
+  await w.db.tx(async (tx) => {
+    await tx.sql(
+      undefined,
+      `INSERT INTO attempts (id, operation_id, number, lease_token, worker, started_at, timeout_ms, finished_at, verdict, code)
+       VALUES ('att_' || $1, $1, 1, 1, 'w', countersign_now() - interval '2 hours', 10000, countersign_now() - interval '2 hours', 'unknown', 'timeout')`,
+      [held.operationId],
+    );
+    await tx.sql(
+      undefined,
+      `UPDATE operations SET attempts = 1, quarantine_reason = 'The outcome stayed unknown for an hour.', unknown_since = countersign_now() - interval '2 hours',
+         first_claimed_at = countersign_now() - interval '2 hours', last_send_ended_at = countersign_now() - interval '2 hours', reserved_minor = amount_minor, due_at = countersign_now() + interval '1 hour',
+         approved_by = '{U_SUP1}' WHERE id = $1`,
+      [held.operationId],
+    );
+    await tx.sql(
+      undefined,
+      "UPDATE payments SET reserved = $2 WHERE order_id = (SELECT order_id FROM operations WHERE id = $1)",
+      [held.operationId, options.amountMinor ?? 18_000n],
+    );
+    await w.notices.touch(tx, { kind: "quarantine", id: held.operationId });
+  });
+  return held;
+}
+
+const committed = (held: Held): Evidence => ({
+  says: "committed",
+  postcondition: "holds",
+  effect: {
+    ref: "re_42",
+    kind: "refund",
+    target: "pi_ORD-10042",
+    amountMinor: 18_000n,
+    currency: "GBP",
+    status: "succeeded",
+    pendingReason: null,
+    failureReason: null,
+    operationId: held.operationId,
+    createdAt: new Date("2026-11-29T12:00:00Z"),
+  },
+});
+
+describe("/ops", () => {
+  test.each(["list", "help", "health", "freeze", "show op_1", "nonsense"])(
+    "%s by somebody who is not on call shows nothing and says why",
+    async (command) => {
+      const w = await start();
+      await w.sandbox.control.setMember("C_OPS", "U_SUP1", true);
+      await hold(w);
+      await ops(w, "U_SUP1", command);
+      const answer = await says(w, "U_SUP1", /role oncall/);
+      expect(answer).not.toContain("op_");
+      expect(answer).not.toContain("/ops list");
+      expect(await database.db.sql(undefined, "SELECT 1 FROM freeze_switches WHERE frozen")).toEqual([]);
+    },
+  );
+
+  test("help teaches, list lists with counts, show explains, events tells the story", async () => {
+    const w = await start();
+    const held = await quarantined(w);
+    await ops(w, "U_ONC1", "help");
+    await says(w, "U_ONC1", "/ops show ID");
+    await ops(w, "U_ONC1", "list");
+    await says(w, "U_ONC1", new RegExp(`Open: 1 quarantined\\.[\\s\\S]*${held.operationId}`));
+    await ops(w, "U_ONC1", `show ${held.operationId.slice(0, 20)}`);
+    const shown = await says(w, "U_ONC1", "What recovery is allowed, and why");
+    for (const part of ["£180.00 GBP", "ORD-10042", "attempt 1", "timeout", "What a person may do now"])
+      expect(shown).toContain(part);
+    await ops(w, "U_ONC1", `events ${held.operationId}`);
+    await says(w, "U_ONC1", "Timeline");
+  });
+
+  test("reads curly quotes, non-breaking blanks and long dashes, and answers bad words with a suggestion", async () => {
+    const w = await start();
+    const held = await hold(w);
+    await ops(w, "U_ONC1", `show\u00a0\u201c${held.operationId}\u201d`);
+    await says(w, "U_ONC1", "What recovery is allowed");
+    await ops(w, "U_ONC1", "shwo op_1");
+    await says(w, "U_ONC1", /Did you mean/);
+    await ops(w, "U_ONC1", "show op_00000000000000000000000000000000");
+    await says(w, "U_ONC1", /no operation|names nothing|not found/i);
+  });
+
+  test("freeze stops, says so in the channel, and is thawed only with another person", async () => {
+    const w = await start();
+    await ops(w, "U_ONC1", "freeze refund");
+    await says(w, "U_ONC1", /Frozen: refund operations/);
+    await waitFor(() =>
+      opsMessages(w).some((one) => readable(one).includes("*Frozen: refund operations* by <@U_ONC1>")),
+    );
+    await ops(w, "U_ONC1", "thaw refund");
+    const card = await waitFor(() =>
+      opsMessages(w).find((one) => readable(one).includes("A second person is needed")),
+    );
+    await w.sandbox.control.click({ as: "U_ONC1", at: { channel: "C_OPS", ts: card.ts }, label: "Agree" });
+    await waitFor(() => answers(w.sandbox, "U_ONC1", "C_OPS").length >= 3);
+    expect(await database.db.sql(undefined, "SELECT kind FROM freeze_switches WHERE frozen")).toEqual([
+      { kind: "refund" },
+    ]);
+    await w.sandbox.control.click({ as: "U_ONC2", at: { channel: "C_OPS", ts: card.ts }, label: "Agree" });
+    await says(w, "U_ONC2", "Thawed: refund operations");
+    await waitFor(() => opsMessages(w).some((one) => readable(one).includes("Thawed: refund operations")));
+    await waitFor(() => !opsMessages(w).some((one) => readable(one).includes("Disagree")));
+  });
+});
+
+describe("a quarantine card", () => {
+  const cardOf = (w: World): Promise<MessageView> =>
+    waitFor(() => opsMessages(w).find((one) => readable(one).includes("Confirm committed")));
+  const openForm = async (w: World, as: string, card: MessageView, label: string) => {
+    await w.sandbox.control.click({ as, at: { channel: "C_OPS", ts: card.ts }, label });
+    return waitFor(() => w.sandbox.control.modals(as)[0], { what: `the form of ${label}` });
+  };
+
+  test("names the three verbs; Confirm asks for a reason and evidence and closes it everywhere", async () => {
+    let held: Held | undefined;
+    const w = await start({
+      probe: () => (held === undefined ? { says: "unknown", reason: "no" } : committed(held)),
+    });
+    held = await quarantined(w);
+    const card = await cardOf(w);
+    expect(readable(card)).toContain("The outcome stayed unknown for an hour.");
+    const form = await openForm(w, "U_ONC1", card, "Confirm committed");
+    expect(
+      form.blocks.flatMap((block) =>
+        block.type === "input" ? [(block["label"] as { text: string }).text] : [],
+      ),
+    ).toEqual(["Reason", "Evidence"]);
+    const submit = (values: Record<string, string>) =>
+      w.sandbox.control.submitView({ as: "U_ONC1", viewId: form.id, values });
+    expect(await submit({ reason: "  ", evidence: "re_42" })).toMatchObject({ ok: false });
+    expect(await submit({ Reason: "seen in the dashboard", Evidence: "re_42" })).toMatchObject({ ok: true });
+    await waitFor(async () => (await status(held as Held)) === "CONFIRMED");
+    const closed = await waitFor(() =>
+      opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Refunded £180.00 GBP")),
+    );
+    expect(readable(closed)).not.toContain("Authorise retry");
+    await says(w, "U_ONC1", /re_42|recorded|answered the question itself/);
+  });
+
+  test("is not for those who filed, nor for those who approved; they are told why", async () => {
+    const w = await start();
+    w.policy = {
+      ...w.policy,
+      roles: { ...w.policy.roles, oncall: { usergroups: [], users: ["U_ONC1", "U_ONC2", "U_SUP1"] } },
+    };
+    await quarantined(w, { filers: ["U_ONC1"] });
+    await w.sandbox.control.setMember("C_OPS", "U_SUP1", true);
+    const card = await cardOf(w);
+    for (const user of ["U_ONC1", "U_SUP1"]) {
+      await w.sandbox.control.click({
+        as: user,
+        at: { channel: "C_OPS", ts: card.ts },
+        label: "Confirm committed",
+      });
+      await says(w, user, /somebody else must/);
+      expect(w.sandbox.control.modals(user)).toEqual([]);
+    }
+  });
+
+  test("asks a second person where two are needed; the first cannot agree with themselves", async () => {
+    const w = await start({ probe: () => ({ says: "absent" }) });
+    const held = await quarantined(w, { amountMinor: 45_000n });
+    const card = await cardOf(w);
+    const form = await openForm(w, "U_ONC1", card, "Reject");
+    expect(
+      await w.sandbox.control.submitView({
+        as: "U_ONC1",
+        viewId: form.id,
+        values: { reason: "not in the dashboard", evidence: "screenshot 7" },
+      }),
+    ).toMatchObject({ ok: true });
+    const second = await waitFor(() =>
+      opsMessages(w).find((one) => readable(one).includes("A second person is needed: reject")),
+    );
+    const at = { channel: "C_OPS", ts: second.ts };
+    await w.sandbox.control.click({ as: "U_ONC1", at, label: "Agree" });
+    await says(w, "U_ONC1", /second person|somebody else|yourself/);
+    expect(await status(held)).toBe("QUARANTINED");
+    await w.sandbox.control.click({ as: "U_ONC2", at, label: "Agree" });
+    await waitFor(async () => (await status(held)) === "REJECTED");
+    await waitFor(() => !opsMessages(w).some((one) => /Disagree|Authorise retry/.test(readable(one))));
+  });
+
+  test("whose form takes longer than Slack waits answers by a message", async () => {
+    let release: () => void = () => {};
+    const slow = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const w = await start({
+      ops: {
+        resolve: async () => {
+          await slow;
+          return { outcome: "refused", reason: "x", sentence: "It took long, and then no." };
+        },
+      },
+    });
+    await quarantined(w);
+    const form = await openForm(w, "U_ONC1", await cardOf(w), "Confirm committed");
+    expect(
+      await w.sandbox.control.submitView({
+        as: "U_ONC1",
+        viewId: form.id,
+        values: { reason: "a", evidence: "b" },
+      }),
+    ).toMatchObject({ ok: true });
+    expect(readable({ text: "", blocks: w.sandbox.control.modals("U_ONC1")[0]?.blocks ?? [] })).toContain(
+      "the answer comes as a message",
+    );
+    release();
+    await says(w, "U_ONC1", "It took long, and then no.");
+  });
+});
+
+describe("an incident", () => {
+  test("has a card that says what it means, once, and closes", async () => {
+    const w = await start();
+    const held = await hold(w);
+    await w.db.tx(async (tx) => {
+      await tx.sql(
+        undefined,
+        "INSERT INTO incidents (id, kind, dedupe_key, operation_id, detail) VALUES ('inc_1', 'duplicate_effect', 'k', $1, $2::jsonb)",
+        [held.operationId, JSON.stringify({ providerRefs: "re_1, re_2", note: "<!channel>" })],
+      );
+      await w.notices.touch(tx, { kind: "incident", id: "inc_1" });
+    });
+    const card = await waitFor(() =>
+      opsMessages(w).find((one) => readable(one).includes("Incident: duplicate effect")),
+    );
+    expect(readable(card)).toContain("more than one effect for one operation");
+    expect(readable(card)).toContain("re_1, re_2");
+    expect(card.mentionsMe).toBe(false);
+  });
+});
+
+describe("Home of on-call", () => {
+  test("shows what is quarantined and frozen", async () => {
+    const w = await start();
+    const held = await quarantined(w);
+    await ops(w, "U_ONC1", "freeze all");
+    await says(w, "U_ONC1", "Frozen: everything");
+    await w.sandbox.control.openHome({ as: "U_ONC2" });
+    const home = await waitFor(() => {
+      const text = readable({ text: "", blocks: w.sandbox.control.home("U_ONC2").blocks });
+      return text.includes("On-call") ? text : null;
+    });
+    expect(home).toContain(held.operationId);
+    expect(home).toContain("*everything* frozen by <@U_ONC1>");
+  });
+});
