@@ -3,6 +3,7 @@
  * nor repetition matters.
  */
 
+import type { Db } from "../db/connect.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
@@ -50,6 +51,17 @@ export async function storeWebhook(
   await failpoint("dispatch.after_webhook_stored");
   if (inserted.length > 0) await ctx.wake("webhook", event.id);
   return { stored: true, eventId: event.id, first: inserted.length > 0 };
+}
+
+/** Stored webhooks that nobody has judged yet, oldest first. */
+export async function dueWebhooks(db: Db, options: { limit: number }): Promise<readonly string[]> {
+  const rows = await db.sql<{ event_id: string }>(
+    "dispatch_due_webhooks",
+    `SELECT event_id FROM provider_webhooks WHERE due_at IS NOT NULL AND due_at <= countersign_now()
+      ORDER BY due_at, event_id LIMIT $1`,
+    [options.limit],
+  );
+  return rows.map((row) => row.event_id);
 }
 
 /** Judges a stored webhook. Does nothing when it is done already or somebody else has it. */

@@ -1,0 +1,155 @@
+/** The command line: reads words, loads the command's own file, ends with its exit code. */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { ConfigError } from "../config/index.js";
+import { CountersignError } from "../domain/errors.js";
+import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
+import { complain } from "./output.js";
+
+const program = new Command("countersign")
+  .description("Resolves support tickets by acting, and never moves money twice or without authority.")
+  .exitOverride()
+  .showHelpAfterError("(countersign --help lists the commands)");
+
+const json = (): Option => new Option("--json", "one JSON document on stdout and nothing else");
+
+program
+  .command("start")
+  .description("run the product; needs the variables of the README")
+  .option("--roles <list>", "app, worker or both", "app,worker")
+  .action(async (options: { roles: string }) => (await import("./commands/start.js")).start(options));
+
+program
+  .command("migrate")
+  .description("bring the database's schema up to date, offline")
+  .action(async () => (await import("./commands/database.js")).migrate());
+
+program
+  .command("seed")
+  .description("load the demo shop and its tickets")
+  .action(async () => (await import("./commands/database.js")).seed());
+
+const shop = program.command("shop").description("customers, orders, subscriptions, help articles");
+shop
+  .command("import <file>")
+  .description("upsert everything in the file, all or nothing")
+  .action(async (file: string) => (await import("./commands/shop.js")).importFile(file));
+shop
+  .command("show <reference>")
+  .description("one order with its payment's balance")
+  .addOption(json())
+  .action(async (reference: string, options: { json?: boolean }) =>
+    (await import("./commands/shop.js")).show(reference, options),
+  );
+
+const ops = program.command("ops").description("a read-only look at the ledger");
+ops
+  .command("list")
+  .option("--status <status>", "only operations in this state")
+  .option("--cursor <cursor>", "the next page, as the last answer named it")
+  .addOption(json())
+  .action(async (options: { status?: string; cursor?: string; json?: boolean }) =>
+    (await import("./commands/ops.js")).list(options),
+  );
+ops
+  .command("show <id>")
+  .addOption(json())
+  .action(async (id: string, options: { json?: boolean }) =>
+    (await import("./commands/ops.js")).show(id, options),
+  );
+ops
+  .command("events <id>")
+  .addOption(json())
+  .action(async (id: string, options: { json?: boolean }) =>
+    (await import("./commands/ops.js")).events(id, options),
+  );
+
+program
+  .command("run <ticket>")
+  .description("drive one seeded ticket (TCK-2001 …) from the shell")
+  .action(async (ticket: string) => (await import("./commands/run-ticket.js")).runTicket(ticket));
+
+const runs = program.command("runs").description("what the agent did");
+runs
+  .command("list")
+  .option("--cursor <cursor>", "the next page, as the last answer named it")
+  .addOption(json())
+  .action(async (options: { cursor?: string; json?: boolean }) =>
+    (await import("./commands/runs.js")).list(options),
+  );
+runs
+  .command("show <id>")
+  .addOption(json())
+  .action(async (id: string, options: { json?: boolean }) =>
+    (await import("./commands/runs.js")).show(id, options),
+  );
+program
+  .command("trace <run>")
+  .description("every step of a run, as JSON")
+  .requiredOption("--out <file>", "where to write it")
+  .action(async (run: string, options: { out: string }) =>
+    (await import("./commands/runs.js")).trace(run, options),
+  );
+
+program
+  .command("approvals")
+  .description("what waits for whom")
+  .command("list")
+  .addOption(json())
+  .action(async (options: { json?: boolean }) => (await import("./commands/approvals.js")).list(options));
+
+const policy = program.command("policy").description("the file that says what the agent may do alone");
+policy
+  .command("check <file>")
+  .action(async (file: string) => (await import("./commands/policy.js")).check(file));
+policy
+  .command("explain")
+  .requiredOption("--kind <kind>", "refund, cancel_order or cancel_subscription")
+  .requiredOption("--order <reference>", "order or subscription")
+  .option("--amount <minor>", "minor units, a whole number", wholeNumber)
+  .addOption(json())
+  .action(async (options: { kind: string; order: string; amount?: bigint; json?: boolean }) =>
+    (await import("./commands/policy.js")).explain(options),
+  );
+
+const audit = program.command("audit").description("the hash chain of everything that happened");
+audit.command("export").action(async () => (await import("./commands/audit.js")).exportLog());
+audit.command("verify").action(async () => (await import("./commands/audit.js")).verify());
+
+program
+  .command("demo")
+  .description("everything on this machine, without an account anywhere")
+  .option("--story <name>", "play one story without a hand on the keyboard")
+  .option("--out <dir>", "where the story writes trace.json and effect-report.json", ".countersign/story")
+  .action(async (options: { story?: string; out: string }) =>
+    (await import("./commands/demo.js")).demo(options),
+  );
+
+function wholeNumber(text: string): bigint {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("must be a whole number of minor units.");
+  return BigInt(text);
+}
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  try {
+    await program.parseAsync(process.argv);
+    return typeof process.exitCode === "number" ? process.exitCode : 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_USAGE;
+    if (error instanceof ConfigError) {
+      complain(error.message);
+      return EXIT_BAD_USAGE;
+    }
+    if (error instanceof CommandFailure) {
+      complain(error.message);
+      return error.exitCode;
+    }
+    if (error instanceof CountersignError) {
+      complain(error.message);
+      return EXIT_CHECK_FAILED;
+    }
+    complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    return EXIT_CHECK_FAILED;
+  }
+}

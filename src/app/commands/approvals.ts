@@ -1,0 +1,43 @@
+import { listPending } from "../../approvals/index.js";
+import { formatMoney, money } from "../../domain/money.js";
+import { print, printJson, table } from "../output.js";
+import { withDb } from "./open.js";
+
+/** `countersign approvals list`: what waits for whom, until when. */
+export async function list(options: { json?: boolean }): Promise<void> {
+  await withDb(async (db) => {
+    const page = await listPending(db, { limit: 200 });
+    if (options.json === true) {
+      printJson({
+        approvals: page.approvals.map(({ approval, missing }) => ({
+          id: approval.id,
+          operationId: approval.operationId,
+          state: approval.state,
+          role: approval.role,
+          approversNeeded: approval.approversNeeded,
+          missing,
+          binding: approval.binding,
+          expiresAt: approval.expiresAt,
+          createdAt: approval.createdAt,
+        })),
+        next: page.next,
+      });
+      return;
+    }
+    print(
+      table([
+        ["approval", "operation", "amount", "for", "waits for", "until"],
+        ...page.approvals.map(({ approval, missing }) => [
+          approval.id,
+          approval.operationId,
+          approval.binding.amountMinor === 0n
+            ? ""
+            : formatMoney(money(approval.binding.amountMinor, approval.binding.currency)),
+          approval.binding.customerRef,
+          `${missing} of ${approval.role}`,
+          approval.expiresAt.toISOString(),
+        ]),
+      ]),
+    );
+  });
+}

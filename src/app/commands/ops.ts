@@ -1,0 +1,160 @@
+import type { Db } from "../../db/connect.js";
+import { isOperationId, type OperationId } from "../../domain/ids.js";
+import { formatMoney, money } from "../../domain/money.js";
+import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
+import { eventsOf, findByPrefix, getOperation, listOperations } from "../../ledger/index.js";
+import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
+import { print, printJson, table } from "../output.js";
+import { withDb } from "./open.js";
+
+const PAGE = 50;
+const SUGGESTIONS = 5;
+
+/** `countersign ops list` */
+export async function list(options: { status?: string; cursor?: string; json?: boolean }): Promise<void> {
+  const status = options.status === undefined ? undefined : statusOf(options.status);
+  await withDb(async (db) => {
+    const page = await listOperations(db, {
+      ...(status === undefined ? {} : { status }),
+      cursor: options.cursor ?? null,
+      limit: PAGE,
+    });
+    if (options.json === true) {
+      printJson({ operations: page.rows.map(operationJson), next: page.next });
+      return;
+    }
+    print(
+      table([
+        ["operation", "status", "kind", "amount", "on", "customer", "created"],
+        ...page.rows.map((row) => [
+          row.id,
+          row.status,
+          row.kind,
+          amountOf(row),
+          row.orderRef ?? row.subscriptionRef ?? "",
+          row.customerRef,
+          row.createdAt.toISOString(),
+        ]),
+      ]),
+    );
+    if (page.next !== null) print(`More: countersign ops list --cursor ${page.next}`);
+  });
+}
+
+/** `countersign ops show ID` */
+export async function show(id: string, options: { json?: boolean }): Promise<void> {
+  await withDb(async (db) => {
+    const operation = await find(db, id);
+    if (options.json === true) {
+      printJson(operationJson(operation));
+      return;
+    }
+    for (const [name, value] of Object.entries(operationJson(operation))) {
+      if (value !== null)
+        print(`${name.padEnd(16)} ${value instanceof Date ? value.toISOString() : String(value)}`);
+    }
+    print(`${"".padEnd(16)} ${amountOf(operation)}`);
+  });
+}
+
+/** `countersign ops events ID` */
+export async function events(id: string, options: { json?: boolean }): Promise<void> {
+  await withDb(async (db) => {
+    const operation = await find(db, id);
+    const rows = await eventsOf(db, operation.id);
+    if (options.json === true) {
+      printJson({
+        events: rows.map((event) => ({
+          seq: event.seq,
+          at: event.at,
+          type: event.type,
+          from: event.from,
+          to: event.to,
+          actor: event.actor,
+          attempt: event.attempt,
+          evidence: event.data,
+          hash: event.hash,
+        })),
+        next: null,
+      });
+      return;
+    }
+    print(
+      table([
+        ["#", "at", "event", "from", "to", "by", "attempt"],
+        ...rows.map((event) => [
+          String(event.seq),
+          event.at,
+          event.type,
+          event.from ?? "",
+          event.to ?? "",
+          event.actor,
+          event.attempt === null ? "" : String(event.attempt),
+        ]),
+      ]),
+    );
+  });
+}
+
+function statusOf(text: string): OperationStatus {
+  const wanted = text.toUpperCase();
+  const status = OPERATION_STATUSES.find((one) => one === wanted);
+  if (status === undefined) {
+    throw new CommandFailure(
+      `"${text}" is no state of an operation. There are: ${OPERATION_STATUSES.join(", ")}.`,
+      EXIT_BAD_USAGE,
+    );
+  }
+  return status;
+}
+
+async function find(db: Db, text: string): Promise<Operation> {
+  const id = isOperationId(text) ? text : await byPrefix(db, text);
+  const operation = await getOperation(db, id);
+  if (operation === null) throw new CommandFailure(`There is no operation ${text}.`);
+  return operation;
+}
+
+async function byPrefix(db: Db, text: string): Promise<OperationId> {
+  const found = await findByPrefix(db, text, { limit: SUGGESTIONS });
+  const [only] = found;
+  if (only === undefined) throw new CommandFailure(`There is no operation ${text}.`);
+  if (found.length > 1) {
+    throw new CommandFailure(
+      `${text} is the beginning of several operations:\n${found.map((one) => `  ${one}`).join("\n")}`,
+    );
+  }
+  return only;
+}
+
+const amountOf = (operation: Operation): string =>
+  operation.amountMinor === 0n ? "" : formatMoney(money(operation.amountMinor, operation.currency));
+
+/** The fields that the contract names, in its words. */
+export function operationJson(operation: Operation): Record<string, unknown> {
+  return {
+    id: operation.id,
+    key: operation.key,
+    kind: operation.kind,
+    status: operation.status,
+    customer: operation.customerRef,
+    order: operation.orderRef,
+    subscription: operation.subscriptionRef,
+    amount: operation.amountMinor,
+    currency: operation.currency,
+    occurrence: operation.occurrence,
+    fingerprint: operation.fingerprint,
+    idempotencyKey: operation.idempotencyKey,
+    attempts: operation.attempts,
+    approvalId: operation.approvalId,
+    approvedBy: operation.approvedBy,
+    filers: operation.filers,
+    runId: operation.ownerRunId,
+    ticketId: operation.ticketId,
+    providerRef: operation.providerRef,
+    quarantineReason: operation.quarantineReason,
+    result: operation.result,
+    createdAt: operation.createdAt,
+    updatedAt: operation.updatedAt,
+  };
+}

@@ -1,0 +1,70 @@
+/** The use cases that Slack's listeners call, bound to their contexts. */
+import { askFurther } from "../../agent/index.js";
+import { decide, pendingFor, undo } from "../../approvals/index.js";
+import { probe } from "../../dispatch/index.js";
+import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
+import { type HealthPart, opsUseCases } from "../../ops/index.js";
+import { reconcileOne } from "../../reconcile/index.js";
+import {
+  changeBinding,
+  confirmBinding,
+  fileTicket,
+  requestCancel,
+  setTicketThread,
+  threadReply,
+} from "../../runs/index.js";
+import type { SlackUseCases } from "../../slack/index.js";
+import type { Contexts } from "./contexts.js";
+
+const PING_TIMEOUT_MS = 2_000;
+
+export interface ProcessParts {
+  payments: PaymentProvider;
+  readiness: () => Promise<readonly { part: string; ok: boolean; detail: string }[]>;
+}
+
+export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases {
+  const { runs, approvals, dispatch, reconcile, agent } = contexts;
+  return {
+    fileTicket: (filing) => fileTicket(runs, filing),
+    setTicketThread: (thread) => runs.db.tx((tx) => setTicketThread(tx, thread)),
+    threadReply: (reply) => threadReply(runs, reply),
+    requestCancel: (request) => requestCancel(runs, request),
+    confirmBinding: (request) => confirmBinding(runs, request),
+    changeBinding: (request) => changeBinding(runs, request),
+    findCustomers: (text) => runs.identify(runs.db, text),
+    furtherRefund: (request) => askFurther(agent, request),
+    decide: (click) => decide(approvals, click),
+    undo: (click) => undo(approvals, click),
+    pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
+    ops: opsUseCases({
+      db: dispatch.db,
+      ledger: dispatch,
+      directory: approvals.directory,
+      notices: dispatch.notices,
+      activePolicy: approvals.activePolicy,
+      log: dispatch.log,
+      maxAttempts: reconcile.reconcile.maxAttempts,
+      probe: async (operation) => (await probe(dispatch, operation)).evidence,
+      reconcile: (operationId) => reconcileOne(reconcile, operationId, "evidence"),
+      healthParts: () => healthParts(parts),
+    }),
+  };
+}
+
+async function healthParts(parts: ProcessParts): Promise<readonly HealthPart[]> {
+  const [own, provider] = await Promise.all([
+    parts.readiness(),
+    parts.payments.ping({ timeoutMs: PING_TIMEOUT_MS }),
+  ]);
+  return [
+    ...own.map(({ part, ok, detail }) => ({ name: part, ok, sentence: detail })),
+    {
+      name: "payments",
+      ok: provider.ok,
+      sentence: provider.ok
+        ? "The payment provider answers."
+        : `The payment provider does not answer: ${provider.reason}.`,
+    },
+  ];
+}

@@ -1,0 +1,160 @@
+/** Plays one story to its end, writes what happened, and judges it by both books. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { type Db, openDb } from "../../db/connect.js";
+import { CountersignError } from "../../domain/errors.js";
+import { isRunId } from "../../domain/ids.js";
+import { traceRun } from "../../runs/index.js";
+import { demoShop } from "../../shop/index.js";
+import { print, toJsonText } from "../output.js";
+import { systemClock } from "../system.js";
+import { prepareShop } from "./seed.js";
+import { Stage, type Thread } from "./stage.js";
+import { STORIES, type Story } from "./stories/index.js";
+import { startWorld, type WorldOptions } from "./world.js";
+
+/** Timing under which a story can be watched and yet ends within a minute. */
+const STORY_TIMING = {
+  PROVIDER_TIMEOUT_MS: "2500",
+  RECONCILE_EVERY_MS: "500",
+  RECONCILE_BASE_MS: "400",
+  RECONCILE_MAX_MS: "2000",
+  LEASE_MS: "6000",
+  PLANNER: "scripted",
+  LOG_LEVEL: "info",
+} as const;
+
+export interface PlayOptions {
+  name: string;
+  outDir: string;
+  dataDir: string;
+  /** A server to use instead of the embedded one. */
+  databaseServerUrl?: string;
+  redisUrl?: string;
+  transport?: "socket" | "http";
+}
+
+/** The story of this name. @throws a sentence that lists the names */
+export function findStory(name: string): Story {
+  const story = STORIES.find((one) => one.name === name);
+  if (story === undefined) {
+    throw new CountersignError(
+      "unknown_story",
+      `There is no story "${name}". There are: ${STORIES.map((one) => one.name).join(", ")}.`,
+    );
+  }
+  return story;
+}
+
+/** Plays the story; returns what was wrong at its end, one sentence each (empty: all right). */
+export async function playStory(options: PlayOptions): Promise<readonly string[]> {
+  const story = findStory(options.name);
+  mkdirSync(options.outDir, { recursive: true });
+  const world = await startWorld(worldOptions(options, story));
+  let db: Db | null = null;
+  let stage: Stage | null = null;
+  try {
+    db = openDb({ url: world.databaseUrl, applicationName: "countersign-story", poolSize: 4 });
+    await prepareShop(db, world.shop);
+    stage = new Stage({
+      world,
+      db,
+      logFile: path.join(options.outDir, "product.log"),
+      ...(story.env === undefined ? {} : { extraEnv: story.env }),
+    });
+    print(`${story.name}: ${story.shows}`);
+    await stage.open();
+    await stage.start();
+    const thread = await story.play(stage);
+    await stage.settled(thread, story.expected.runState);
+    stage.assertFaultsFired();
+    return await judge(story, stage, thread, options.outDir);
+  } finally {
+    stage?.calm();
+    await stage?.stop();
+    await db?.close();
+    await world.stop();
+  }
+}
+
+function worldOptions(options: PlayOptions, story: Story): WorldOptions {
+  return {
+    dataDir: options.dataDir,
+    slackPort: 0,
+    paymentsPort: 0,
+    postgresPort: 0,
+    productPort: 0,
+    transport: options.transport ?? "socket",
+    policyFile: path.resolve(story.policy ?? "policies/default.yaml"),
+    shop: demoShop({ today: systemClock.now() }),
+    extraEnv: STORY_TIMING,
+    keepWorkspace: false,
+    ...(options.databaseServerUrl === undefined ? {} : { databaseServerUrl: options.databaseServerUrl }),
+    ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
+  };
+}
+
+async function judge(story: Story, stage: Stage, thread: Thread, outDir: string): Promise<string[]> {
+  const last = await stage.count("at the end");
+  const operations = await stage.operations();
+  const run = await stage.runIn(thread, story.expected.runState);
+  const trace = isRunId(run.id) ? await traceRun(stage.db, run.id) : null;
+  writeFileSync(path.join(outDir, "trace.json"), `${toJsonText(trace)}\n`);
+
+  const effects = await stage.world.payments.control.effects();
+  const report = {
+    scenario: story.name,
+    operations: await Promise.all(
+      operations.map(async (operation) => ({
+        operationId: operation.id,
+        finalStatus: operation.status,
+        attempts: operation.attempts,
+        committedEffects: effects.filter((effect) => effect.operationId === operation.id).length,
+        eventTypes: await stage.eventTypes(operation.id),
+      })),
+    ),
+    committed: last.provider.committed,
+    duplicates: last.provider.duplicates,
+    phases: stage.phases,
+  };
+  const [only] = report.operations;
+  writeFileSync(
+    path.join(outDir, "effect-report.json"),
+    `${toJsonText({
+      ...report,
+      ...(report.operations.length === 1 && only !== undefined ? only : {}),
+    })}\n`,
+  );
+  return differences(story, {
+    statuses: operations.map((operation) => operation.status),
+    committed: last.provider.committed,
+    amounts: last.provider.amounts,
+    duplicates: last.provider.duplicates,
+    verifiedSuccess: trace?.verified_success ?? null,
+  });
+}
+
+function differences(
+  story: Story,
+  seen: {
+    statuses: string[];
+    committed: number;
+    amounts: Record<string, number>;
+    duplicates: number;
+    verifiedSuccess: boolean | null;
+  },
+): string[] {
+  const { expected } = story;
+  const wrong: string[] = [];
+  const compare = (what: string, is: unknown, should: unknown): void => {
+    if (JSON.stringify(is) !== JSON.stringify(should)) {
+      wrong.push(`${what}: expected ${JSON.stringify(should)}, found ${JSON.stringify(is)}`);
+    }
+  };
+  compare("operations in the ledger", seen.statuses, expected.statuses);
+  compare("effects at the provider", seen.committed, expected.committed);
+  compare("amounts at the provider", seen.amounts, expected.amounts);
+  compare("duplicates at the provider", seen.duplicates, 0);
+  compare("verified_success", seen.verifiedSuccess, expected.verifiedSuccess);
+  return wrong;
+}

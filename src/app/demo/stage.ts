@@ -1,0 +1,337 @@
+/**
+ * A stage for one story: people who act in the Slack sandbox, faults at the provider, and a look at both books (our ledger,
+ * the provider's own list) at each phase. The story never asks the product what it did: it counts.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { hostEnvironment } from "../../config/host.js";
+import type { Db } from "../../db/connect.js";
+import { formatMoney, money } from "../../domain/money.js";
+import type { FaultSpec } from "../../sandbox/payments/index.js";
+import type { MessageView } from "../../sandbox/slack/control-types.js";
+import type { ShopFile } from "../../shop/index.js";
+import { offlineContext } from "../compose/offline.js";
+import { importShopFile } from "../compose/shop.js";
+import { print } from "../output.js";
+import { type LedgerRow, readApprovals, readEventTypes, readOperations, readRunStates } from "./books.js";
+import { type Product, startProduct } from "./product.js";
+import type { World } from "./world.js";
+
+const LOOK_EVERY_MS = 50;
+const WAIT_MS = 60_000;
+
+export interface StageOptions {
+  world: World;
+  db: Db;
+  logFile: string;
+  extraEnv?: Readonly<Record<string, string>>;
+}
+
+export interface Phase {
+  name: string;
+  ledger: { committed: number; amounts: Record<string, number>; statuses: Record<string, number> };
+  provider: { committed: number; amounts: Record<string, number>; duplicates: number; posts: number };
+}
+
+/** Where a person filed something. */
+export interface Thread {
+  channel: string;
+  ts: string;
+  filer: string;
+}
+
+export class Stage {
+  readonly world: World;
+  readonly db: Db;
+  readonly phases: Phase[] = [];
+  readonly #logFile: string;
+  readonly #extraEnv: Readonly<Record<string, string>>;
+  #product: Product | null = null;
+  /** Operations of earlier stories on the same database do not count. */
+  #before: ReadonlySet<string> = new Set();
+  #providerBefore = {
+    committed: 0,
+    duplicates: 0,
+    posts: 0,
+    cancellations: 0,
+    amounts: {} as Record<string, number>,
+  };
+  #faults: string[] = [];
+
+  constructor(options: StageOptions) {
+    this.world = options.world;
+    this.db = options.db;
+    this.#logFile = options.logFile;
+    this.#extraEnv = options.extraEnv ?? {};
+  }
+
+  /** Remembers what both books hold already, so that only this story's effects are counted. */
+  async open(): Promise<void> {
+    this.#before = new Set((await readOperations(this.db)).map((operation) => operation.id));
+    this.#providerBefore = await this.world.payments.control.counts();
+  }
+
+  /** Starts the product with its variables, plus `env`. */
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#product = await startProduct({
+      env: { ...hostEnvironment(), ...this.world.env, ...this.#extraEnv, ...env },
+      port: this.world.productPort,
+      logFile: this.#logFile,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#product?.stop();
+    this.#product = null;
+  }
+
+  /** Resolves when the product has ended by itself (a failpoint). */
+  async productEnded(): Promise<void> {
+    if (this.#product === null) throw new Error("the product is not running");
+    await this.#product.ended;
+    this.#product = null;
+  }
+
+  // ── people ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Files a ticket as a message in the tickets channel. */
+  async file(as: string, text: string): Promise<Thread> {
+    this.say(`${as} files: ${text}`);
+    const posted = await this.world.slack.control.post({ as, channel: "C_TICK", text });
+    if (!posted.ok) throw new Error(`the ticket could not be posted: ${posted.message}`);
+    return { channel: posted.channel, ts: posted.ts, filer: as };
+  }
+
+  /** The filer confirms whom the ticket is about. */
+  async confirmBinding(thread: Thread): Promise<void> {
+    await this.press(thread.filer, thread, "Confirm");
+    this.say(`${thread.filer} confirms the customer`);
+  }
+
+  /** Presses the newest button in the thread whose label begins so, as soon as it is there. */
+  async press(as: string, thread: Thread, label: string): Promise<void> {
+    const message = await this.messageWith(thread, label);
+    const pressed = await this.world.slack.control.click({
+      as,
+      at: { channel: message.channel, ts: message.ts },
+      label,
+    });
+    if (!pressed.ok) throw new Error(`"${label}" could not be pressed by ${as}: ${pressed.message}`);
+  }
+
+  async approve(as: string, thread: Thread): Promise<void> {
+    await this.press(as, thread, "Approve");
+    this.say(`${as} approves`);
+  }
+
+  async deny(as: string, thread: Thread, note: string): Promise<void> {
+    await this.press(as, thread, "Deny");
+    await this.submitForm(as, { Note: note });
+    this.say(`${as} denies: ${note}`);
+  }
+
+  /** Fills the person's topmost form and submits it. Keys are the labels of the inputs. */
+  async submitForm(as: string, values: Record<string, string>): Promise<void> {
+    const modal = await this.until(`a form for ${as}`, async () =>
+      this.world.slack.control.modals(as).at(-1),
+    );
+    const sent = await this.world.slack.control.submitView({ as, viewId: modal.id, values });
+    if (!sent.ok) throw new Error(`the form "${modal.title}" was not accepted: ${sent.message}`);
+  }
+
+  /** The newest message of the thread that has a button whose label begins so. */
+  messageWith(thread: { channel: string; ts: string }, label: string): Promise<MessageView> {
+    return this.until(`a message with a button "${label}…"`, async () =>
+      this.threadMessages(thread)
+        .reverse()
+        .find((message) => buttonLabels(message).some((text) => text.startsWith(label))),
+    );
+  }
+
+  /** Several customers fit the ticket: the filer names one in the form behind Choose. */
+  async chooseCustomer(thread: Thread, reference: string): Promise<void> {
+    await this.press(thread.filer, thread, "Choose");
+    await this.submitForm(thread.filer, { "Or another order, subscription or e-mail": reference });
+    this.say(`${thread.filer} says that the ticket is about ${reference}`);
+  }
+
+  /** On-call resolves the quarantined operation by the card in the ops channel. */
+  async resolveQuarantine(as: string, label: string, form: Record<string, string>): Promise<void> {
+    const card = await this.until(`a card with "${label}" in the ops channel`, async () =>
+      this.world.slack.control
+        .messages(as, "C_OPS")
+        .reverse()
+        .find((message) => buttonLabels(message).some((text) => text.startsWith(label))),
+    );
+    const pressed = await this.world.slack.control.click({
+      as,
+      at: { channel: card.channel, ts: card.ts },
+      label,
+    });
+    if (!pressed.ok) throw new Error(`"${label}" could not be pressed by ${as}: ${pressed.message}`);
+    await this.submitForm(as, form);
+    this.say(`${as}: ${label}`);
+  }
+
+  threadMessages(thread: { channel: string; ts: string }): MessageView[] {
+    return this.world.slack.control.messages("U_SUP1", thread.channel, { threadTs: thread.ts });
+  }
+
+  // ── the provider ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Arms a fault at the provider. */
+  fault(spec: FaultSpec): string {
+    const id = this.world.payments.control.arm(spec);
+    this.#faults.push(id);
+    this.say(`the provider will misbehave: ${spec.kind}`);
+    return id;
+  }
+
+  /** @throws when an armed fault never took effect: then the story proved nothing */
+  assertFaultsFired(): void {
+    for (const id of this.#faults) {
+      if (this.world.payments.control.fired(id) === 0) throw new Error(`the fault ${id} never took effect`);
+    }
+  }
+
+  /** Ends the faults of this story. */
+  calm(): void {
+    for (const id of this.#faults) this.world.payments.control.disarm(id);
+  }
+
+  // ── the shop ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Imports the demo shop again, changed. */
+  async importShop(change: (shop: ShopFile) => ShopFile): Promise<void> {
+    await importShopFile(offlineContext(this.db), change(this.world.shop));
+  }
+
+  // ── books ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** This story's operations, oldest first. */
+  async operations(): Promise<LedgerRow[]> {
+    return (await readOperations(this.db)).filter((operation) => !this.#before.has(operation.id));
+  }
+
+  /** Waits until one of this story's operations has the state. */
+  operationIn(...statuses: string[]): Promise<LedgerRow> {
+    return this.until(`an operation in ${statuses.join(" or ")}`, async () =>
+      (await this.operations()).find((operation) => statuses.includes(operation.status)),
+    );
+  }
+
+  /** Waits until the ticket's newest run has the state. */
+  runIn(thread: Thread, ...states: string[]): Promise<{ id: string; state: string }> {
+    return this.until(`a run in ${states.join(" or ")}`, async () =>
+      (await readRunStates(this.db, thread)).find((run) => states.includes(run.state)),
+    );
+  }
+
+  /** States of this story's approvals, oldest first. */
+  async approvalStates(): Promise<string[]> {
+    const ours = new Set((await this.operations()).map((operation) => operation.id));
+    return (await readApprovals(this.db)).filter((row) => ours.has(row.operationId)).map((row) => row.state);
+  }
+
+  eventTypes(operationId: string): Promise<string[]> {
+    return readEventTypes(this.db, operationId);
+  }
+
+  /** Counts both books and prints them side by side. */
+  async count(name: string): Promise<Phase> {
+    const operations = await this.operations();
+    const provider = await this.world.payments.control.counts();
+    const confirmed = operations.filter((operation) => operation.status === "CONFIRMED");
+    const phase: Phase = {
+      name,
+      ledger: {
+        committed: confirmed.length,
+        amounts: sums(confirmed),
+        statuses: tally(operations.map((operation) => operation.status)),
+      },
+      provider: {
+        committed: provider.committed - this.#providerBefore.committed,
+        amounts: difference(provider.amounts, this.#providerBefore.amounts),
+        duplicates: provider.duplicates - this.#providerBefore.duplicates,
+        posts: provider.posts - this.#providerBefore.posts,
+      },
+    };
+    this.phases.push(phase);
+    print(
+      `  ${name.padEnd(16)} ledger: ${describe(phase.ledger.committed, phase.ledger.amounts)} ${statusList(phase.ledger.statuses)}`,
+    );
+    print(
+      `  ${"".padEnd(16)} provider: ${describe(phase.provider.committed, phase.provider.amounts)}; ${phase.provider.posts} requests to refund`,
+    );
+    return phase;
+  }
+
+  /** Waits until the thread's run has its end and no operation of the story is on its way. */
+  async settled(thread: Thread, runState: string): Promise<void> {
+    await this.runIn(thread, runState);
+    await this.world.payments.control.settle();
+  }
+
+  // ── saying and waiting ─────────────────────────────────────────────────────────────────────────────────────────
+
+  say(line: string): void {
+    print(`- ${line}`);
+  }
+
+  /** Looks until there is an answer. @throws with what was waited for when there is none in a minute */
+  async until<T>(what: string, look: () => Promise<T | undefined | null | false>): Promise<T> {
+    for (let waited = 0; waited < WAIT_MS; waited += LOOK_EVERY_MS) {
+      const found = await look();
+      if (found !== undefined && found !== null && found !== false) return found;
+      await pause(LOOK_EVERY_MS);
+    }
+    throw new Error(`waited ${WAIT_MS / 1000} s for ${what} in vain`);
+  }
+}
+
+function buttonLabels(message: MessageView): string[] {
+  return message.blocks.flatMap((block) => {
+    if (block["type"] !== "actions" || !Array.isArray(block["elements"])) return [];
+    return block["elements"].flatMap((element) => {
+      if (element === null || typeof element !== "object" || Array.isArray(element)) return [];
+      const text = element["text"];
+      if (text === null || typeof text !== "object" || Array.isArray(text)) return [];
+      return typeof text?.["text"] === "string" ? [text["text"]] : [];
+    });
+  });
+}
+
+function sums(rows: readonly LedgerRow[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const row of rows) {
+    if (row.amountMinor > 0n) sum[row.currency] = (sum[row.currency] ?? 0) + Number(row.amountMinor);
+  }
+  return sum;
+}
+
+function difference(now: Record<string, number>, before: Record<string, number>): Record<string, number> {
+  const left: Record<string, number> = {};
+  for (const [currency, amount] of Object.entries(now)) {
+    const name = currency.toUpperCase();
+    const rest = amount - (before[currency] ?? 0);
+    if (rest !== 0) left[name] = rest;
+  }
+  return left;
+}
+
+function tally(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}
+
+function describe(committed: number, amounts: Record<string, number>): string {
+  const totals = Object.entries(amounts).map(([currency, minor]) =>
+    formatMoney(money(BigInt(minor), currency)),
+  );
+  return `${committed} ${committed === 1 ? "effect" : "effects"}${totals.length === 0 ? "" : ` (${totals.join(", ")})`}`;
+}
+
+function statusList(statuses: Record<string, number>): string {
+  const parts = Object.entries(statuses).map(([status, count]) => `${count} ${status}`);
+  return parts.length === 0 ? "" : `[${parts.join(", ")}]`;
+}

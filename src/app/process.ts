@@ -1,0 +1,205 @@
+/** One process of the product: opens what it needs, runs its roles, and closes everything in order. */
+import os from "node:os";
+import type { Config } from "../config/index.js";
+import { openDb } from "../db/connect.js";
+import type { Directory } from "../domain/ports/directory.js";
+import { openQueues, startSchedules } from "../jobs/index.js";
+import { createPayments, createWebhookVerifier } from "../payments/index.js";
+import { activePolicy, watchPolicyFile } from "../policy/index.js";
+import {
+  createDirectory,
+  createNotices,
+  createSlackWeb,
+  type SlackContext,
+  startSlack,
+} from "../slack/index.js";
+import { createLogger, createMetrics } from "../telemetry/index.js";
+import { composeContexts } from "./compose/contexts.js";
+import { handlers, schedules } from "./compose/handlers.js";
+import { routes } from "./compose/routes.js";
+import { slackConfig, slackSecrets } from "./compose/slack.js";
+import { useCases } from "./compose/use-cases.js";
+import { armFromEnvironment } from "./failpoints.js";
+import { startHealthServer } from "./health-server.js";
+import { schemaReady } from "./schema-ready.js";
+import { systemClock, systemIds } from "./system.js";
+
+export type Role = "app" | "worker";
+export type ProcessConfig = Config<"database" | "slack" | "payments">;
+
+export interface RunningProcess {
+  readonly port: number;
+  /** Stops claiming, lets what runs end within a bound, closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Jobs of each lane that one worker works on at once. */
+const CONCURRENCY = 12;
+const STOP_WITHIN_MS = 30_000;
+
+export async function startProcess(
+  config: ProcessConfig,
+  roles: ReadonlySet<Role>,
+  stopping: AbortSignal,
+): Promise<RunningProcess> {
+  const worker = `${os.hostname()}:${process.pid}`;
+  const log = createLogger({
+    level: config.logLevel,
+    secrets: [
+      config.database.url,
+      config.payments.secretKey,
+      config.payments.webhookSecret,
+      ...slackSecrets(config.slack),
+      ...(config.redisUrl === null ? [] : [config.redisUrl]),
+      ...(config.planner.kind === "messages-api" ? [config.planner.apiKey] : []),
+    ],
+    fields: { roles: [...roles].join(",") },
+  });
+  for (const warning of config.warnings) log.warn({}, warning);
+  armFromEnvironment(config.failpoints, log);
+  const metrics = createMetrics({ processMetrics: true });
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const step of closers.splice(0).reverse()) {
+      await step().catch((error: unknown) => log.warn({ err: error }, "something did not close cleanly"));
+    }
+  };
+  try {
+    const databaseUrl = config.database.url.reveal();
+    const db = openDb({
+      url: databaseUrl,
+      applicationName: `countersign-${[...roles].join("-")}`,
+      poolSize: config.database.poolSize,
+      onIdleError: (error) => log.warn({ err: error }, "a database connection broke and is replaced"),
+    });
+    closers.push(() => db.close());
+    await schemaReady(db, log, stopping);
+    const policy = await watchPolicyFile({
+      db,
+      file: config.policyFile,
+      onActivated: (loaded) => log.info({ policy: loaded.hash }, "the changed policy file is in force"),
+      onInvalid: (error) =>
+        log.error({ err: error }, "the changed policy file is not valid; the one before it stays"),
+      onError: (error) => log.warn({ err: error }, "the policy could not be looked at"),
+    });
+    closers.push(() => policy.stop());
+
+    const queues = openQueues({
+      redisUrl: config.redisUrl === null ? null : config.redisUrl.reveal(),
+      databaseUrl,
+      lockMs: config.timing.leaseMs,
+      log,
+      metrics,
+      ticks: () => performance.now(),
+    });
+    closers.push(() => queues.close());
+    const { wake } = queues;
+
+    const slackSettings = slackConfig(config.slack, config.port);
+    const web = createSlackWeb(slackSettings, log);
+    closers.push(() => web.close());
+    const policyNow = async () => (await activePolicy(db)).policy;
+    const directory: Directory = createDirectory({ db, web, clock: systemClock, log, policy: policyNow });
+    const notices = createNotices({ ids: systemIds, wake, config: slackSettings });
+    const payments = createPayments({
+      secretKey: config.payments.secretKey.reveal(),
+      apiUrl: config.payments.apiUrl,
+      clock: systemClock,
+    });
+    closers.push(() => payments.close());
+
+    const contexts = composeContexts({
+      config,
+      db,
+      wake,
+      notices,
+      directory,
+      provider: payments,
+      verifyWebhook: createWebhookVerifier(config.payments.webhookSecret.reveal()),
+      log,
+      metrics,
+      worker,
+    });
+    let slackHealth: () => { connected: boolean; detail: string } = () => ({
+      connected: true,
+      detail: "this process does not listen to Slack",
+    });
+    const readiness = async (): Promise<readonly { part: string; ok: boolean; detail: string }[]> => {
+      const [database, queue] = await Promise.all([databaseAnswers(db), queues.health()]);
+      const slack = slackHealth();
+      return [
+        { part: "database", ...database },
+        { part: "queue", ok: queue.ok, detail: queue.detail },
+        { part: "slack", ok: slack.connected, detail: slack.detail },
+      ];
+    };
+    const slack: SlackContext = {
+      db,
+      ids: systemIds,
+      clock: systemClock,
+      wake,
+      web,
+      directory,
+      log,
+      metrics: metrics.slack,
+      config: slackSettings,
+      policy: policyNow,
+      useCases: useCases(contexts, { payments, readiness }),
+    };
+    const paths = routes({ dispatch: contexts.dispatch, metrics, readiness: { check: readiness } });
+    const port = await listen();
+
+    if (roles.has("worker")) {
+      const parts = { contexts, slack, ticks: () => performance.now() };
+      queues.work(handlers(parts), CONCURRENCY);
+      const timers = startSchedules(schedules(parts, config.timing.reconcileEveryMs), {
+        log,
+        random: () => systemIds.random(),
+      });
+      closers.push(() => timers.stop());
+    }
+    log.info({ port, roles: [...roles], queue: config.redisUrl === null ? "postgres" : "redis" }, "started");
+    return { port, stop: () => bounded(close, log) };
+
+    async function listen(): Promise<number> {
+      if (roles.has("app")) {
+        const handle = await startSlack(slack, { routes: paths });
+        closers.push(() => handle.stop());
+        slackHealth = () => handle.health();
+        return handle.port;
+      }
+      const server = await startHealthServer(config.port, paths, log);
+      closers.push(() => server.close());
+      return server.port;
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function databaseAnswers(db: {
+  sql: ReturnType<typeof openDb>["sql"];
+}): Promise<{ ok: boolean; detail: string }> {
+  try {
+    await db.sql("app.ping", "SELECT 1");
+    return { ok: true, detail: "The database answers." };
+  } catch {
+    return { ok: false, detail: "The database does not answer." };
+  }
+}
+
+async function bounded(
+  close: () => Promise<void>,
+  log: { error(fields: object, message: string): void },
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.error({}, "what was under way did not end in time; leases run out by themselves");
+      resolve();
+    }, STOP_WITHIN_MS);
+  });
+  await Promise.race([close(), late]);
+  clearTimeout(timer);
+}
