@@ -9,6 +9,7 @@
  */
 import { assertNever } from "../domain/assert-never.js";
 import type { Evidence } from "../domain/evidence.js";
+import { amountToJson } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
 import * as ledger from "../ledger/index.js";
@@ -70,20 +71,38 @@ export async function resolve(ctx: OpsContext, request: ResolveRequest): Promise
   }
   const evidence = await ctx.probe(operation);
   const settled = await settledByEvidence(ctx, operation, request.verb, evidence);
-  if (settled !== null) return settled;
+  return settled ?? carryOut(ctx, request, { operation, evidence, caller });
+}
 
-  const result = await ledger.resolve(ctx.ledger, {
-    operationId: operation.id,
-    expectedVersion: operation.version,
-    verb: request.verb,
-    by: request.userId,
-    reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
-    evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
-    probe: evidence,
-    needsSecond: await takesTwo(ctx, operation, request.verb, caller),
-    ...providerRef(request, evidence),
-  });
-  return told(ctx, result, operation, evidence);
+/** Reconcilers move an open operation all the time; a person's decision does not lose to their looking. */
+const OVERTAKEN_TRIES = 5;
+
+async function carryOut(
+  ctx: OpsContext,
+  request: ResolveRequest,
+  asked: { operation: Operation; evidence: Evidence; caller: Caller },
+): Promise<ResolveOutcome> {
+  const { evidence, caller } = asked;
+  let { operation } = asked;
+  for (let tries = 1; ; tries += 1) {
+    const result = await ledger.resolve(ctx.ledger, {
+      operationId: operation.id,
+      expectedVersion: operation.version,
+      verb: request.verb,
+      by: request.userId,
+      reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
+      evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+      probe: evidence,
+      needsSecond: await takesTwo(ctx, operation, request.verb, caller),
+      ...providerRef(request, evidence),
+    });
+    const byMachine = result.outcome === "overtaken" && result.by === null;
+    const now = byMachine ? result.operation : null;
+    if (now === null || !isResolvable(now.status) || tries === OVERTAKEN_TRIES) {
+      return told(ctx, result, operation, evidence);
+    }
+    operation = now;
+  }
 }
 
 /** The second person's click. The provider is asked again: days may lie between. */
@@ -206,13 +225,14 @@ async function settledByEvidence(
   evidence: Evidence,
 ): Promise<ResolveOutcome | null> {
   const probe = probeView(evidence);
-  const committed = evidence.says === "committed" && evidence.postcondition === "holds";
-  const failed = evidence.says === "failed_at_provider";
-  const contradicts = (committed && verb !== "confirm") || (failed && verb !== "reject");
-  if (!contradicts) {
-    if (evidence.says !== "pending") return null;
+  if (evidence.says === "pending") {
     return { outcome: "not_safe", operation, probe, sentence: `${probe.sentence} Its end is awaited.` };
   }
+  if (evidence.says !== "committed" && evidence.says !== "failed_at_provider") return null;
+  const committed = evidence.says === "committed";
+  if (committed && evidence.postcondition !== "holds") return null;
+  if (verb === (committed ? "confirm" : "reject")) return null;
+  await noteEvidence(ctx, operation, evidence);
   const now = (await ctx.reconcile(operation.id)) ?? (await ledger.getOperation(ctx.db, operation.id));
   if (now === null) throw new Error(`operation ${operation.id} is gone`);
   const expected = committed ? "CONFIRMED" : "REJECTED";
@@ -225,6 +245,24 @@ async function settledByEvidence(
     };
   }
   return { outcome: "not_safe", operation: now, probe, sentence: `${probe.sentence} So this was not done.` };
+}
+
+/** What was just read is news to a quarantined operation: with it a reconciler may take it out of quarantine. */
+async function noteEvidence(
+  ctx: OpsContext,
+  operation: Operation,
+  evidence: Extract<Evidence, { effect: unknown }>,
+): Promise<void> {
+  const { ref, status, amountMinor, currency } = evidence.effect;
+  await ctx.db.tx((tx) =>
+    ledger.recordEvidence(tx, ctx.ledger, {
+      operationId: operation.id,
+      source: "probe",
+      providerRef: ref,
+      dedupeKey: `asked:${operation.id}:${operation.version}:${ref}:${status}`,
+      payload: { says: evidence.says, ref, status, amount: amountToJson(amountMinor), currency },
+    }),
+  );
 }
 
 async function takesTwo(

@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { drive } from "../../src/dispatch/index.js";
+import { openIncident } from "../../src/ledger/index.js";
+import { checkTrips } from "../../src/ops/index.js";
+import { POLICY } from "../approvals/harness.js";
+import { withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withOpsWorld(payments);
+let w: OpsWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+});
+
+const freeze = (kind: "all" | "refund" | "cancel_order" = "refund", userId = "U_ONC1") =>
+  w.ops.freeze({ userId, kind, reason: "provider is odd" });
+
+describe("freeze", () => {
+  it("nothing new leaves after the answer, what is under way is named, and everything goes on after the thaw", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const open = expectStatus(await w.sent(1_000n), "OUTCOME_UNKNOWN");
+    const waiting = await w.prepared(6_000n);
+    const frozen = await freeze();
+    expect(frozen).toMatchObject({
+      outcome: "frozen",
+      already: false,
+      state: { by: "U_ONC1", reason: "provider is odd" },
+    });
+    if (frozen.outcome === "frozen") expect(frozen.inFlight.map(({ id }) => id)).toEqual([open.id]);
+    expect((await drive(w.dispatch, waiting)).status).toBe("PREPARED");
+    expect(await payments.sandbox.control.counts()).toMatchObject({ posts: 1 });
+    expect(await freeze()).toMatchObject({ outcome: "frozen", already: true });
+    expect(w.h.shown.ops.filter(({ message }) => message.type === "frozen")).toHaveLength(1);
+
+    expect(await w.ops.thaw({ userId: "U_ONC2", kind: "refund" })).toMatchObject({ outcome: "thawed" });
+    expect((await drive(w.dispatch, waiting)).status).toBe("CONFIRMED");
+  });
+
+  it("of one kind leaves the others alone; of all stops each", async () => {
+    await freeze("cancel_order");
+    expect((await drive(w.dispatch, await w.prepared(6_000n))).status).toBe("CONFIRMED");
+    await freeze("all");
+    expect((await drive(w.dispatch, await w.prepared(7_000n))).status).toBe("PREPARED");
+  });
+
+  it("needs a reason and the on-call role", async () => {
+    expect(await w.ops.freeze({ userId: "U_ONC1", kind: "all", reason: " " })).toMatchObject({
+      outcome: "invalid",
+    });
+    expect(await freeze("all", "U_SUP1")).toMatchObject({ outcome: "refused", reason: "not_in_role" });
+    expect((await w.ops.freezeState("all")).frozen).toBe(false);
+  });
+});
+
+describe("thaw by another person than freeze, where the policy says so", () => {
+  it("who froze asks, another agrees", async () => {
+    await freeze();
+    expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({
+      outcome: "needs_second",
+      state: { thawAskedBy: "U_ONC1" },
+    });
+    expect(w.h.shown.touched).toContainEqual({ kind: "thaw", id: "refund" });
+    expect(await w.ops.secondThaw({ userId: "U_ONC1", kind: "refund", verdict: "agree" })).toMatchObject({
+      outcome: "refused",
+      reason: "same_person",
+    });
+    expect(await w.ops.secondThaw({ userId: "U_SUP1", kind: "refund", verdict: "agree" })).toMatchObject({
+      outcome: "refused",
+      reason: "not_in_role",
+    });
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "disagree" })).toMatchObject({
+      outcome: "kept_frozen",
+    });
+    expect((await w.ops.freezeState("refund")).frozen).toBe(true);
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "agree" })).toMatchObject({
+      outcome: "thawed",
+    });
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "agree" })).toMatchObject({
+      outcome: "not_frozen",
+    });
+  });
+
+  it("not asked for: who froze thaws alone", async () => {
+    await w.h.policy(`${POLICY}freeze: { thawByAnotherPerson: false }\n`);
+    await freeze();
+    expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({ outcome: "thawed" });
+    expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({ outcome: "not_frozen" });
+  });
+});
+
+describe("the switch trips by itself", () => {
+  it("when unknown outcomes reach the line; a thaw is the word that they are understood", async () => {
+    await w.h.policy(`${POLICY}freeze: { tripOn: { unknownPerHour: 2 } }\n`);
+    payments.sandbox.control.arm({ kind: "commit_then_drop", times: 3 });
+    expectStatus(await w.sent(1_000n), "OUTCOME_UNKNOWN");
+    expect(await checkTrips(w.ctx)).toEqual([]);
+    expectStatus(await w.sent(2_000n), "OUTCOME_UNKNOWN");
+    expect(await checkTrips(w.ctx)).toMatchObject([{ kind: "refund" }]);
+    expect(await w.ops.freezeState("refund")).toMatchObject({ frozen: true, by: "system:trip" });
+    expect(await checkTrips(w.ctx)).toEqual([]);
+    const incidents = await w.h.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents");
+    expect(incidents.map((each) => each.kind)).toEqual(["freeze_tripped"]);
+
+    expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({ outcome: "thawed" });
+    expect(await checkTrips(w.ctx)).toEqual([]);
+    expectStatus(await w.sent(3_000n), "OUTCOME_UNKNOWN");
+    expect(await checkTrips(w.ctx)).toEqual([]);
+  });
+
+  it.each(["orphan_effect", "duplicate_effect"] as const)(
+    "at one %s, and then for everything",
+    async (kind) => {
+      await w.h.db.tx((tx) =>
+        openIncident(tx, w.dispatch, {
+          kind,
+          dedupeKey: "x",
+          operationId: null,
+          paymentId: null,
+          detail: {},
+        }),
+      );
+      expect(await checkTrips(w.ctx)).toMatchObject([{ kind: "all" }]);
+      expect((await drive(w.dispatch, await w.prepared())).status).toBe("PREPARED");
+    },
+  );
+});

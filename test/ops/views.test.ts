@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withOpsWorld(payments);
+let w: OpsWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+});
+
+describe("what on-call sees", () => {
+  it("show: what it is, what was sent and when, evidence, recovery and why, what is safe now", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const operation = expectStatus(await w.quarantined(), "QUARANTINED");
+    const view = await w.ops.show({ userId: "U_ONC1", ref: operation.id });
+    if (view.outcome !== "operation") throw new Error(view.outcome);
+    expect(view.operation).toMatchObject({
+      amountMinor: 18_000n,
+      currency: "GBP",
+      approvedBy: ["U_SUP1"],
+      filers: ["U_AGENT"],
+    });
+    expect(view.customerName).toBe("Name of CUS-7");
+    expect(JSON.stringify(view.request)).toContain("pi_1");
+    expect(view.attempts).toMatchObject([{ number: 1, verdict: "unknown", mayHaveCommitted: true }]);
+    expect(view.approval?.state).toBe("RELEASED");
+    expect(view.recovery.join(" ")).toContain("parked for a person");
+    expect(view.safe.map(({ verb, possible, people }) => [verb, possible, people])).toEqual([
+      ["confirm", true, 1],
+      ["reject", true, 2],
+      ["retry", true, 2],
+    ]);
+  });
+
+  it("events as a timeline, in order, each with who", async () => {
+    const done = expectStatus(await w.sent(), "CONFIRMED");
+    const view = await w.ops.events({ userId: "U_ONC1", ref: done.id });
+    if (view.outcome !== "events") throw new Error(view.outcome);
+    expect(view.events.map(({ from, to }) => [from, to])).toEqual([
+      [null, "AWAITING_APPROVAL"],
+      ["AWAITING_APPROVAL", "PREPARED"],
+      ["PREPARED", "DISPATCHED"],
+      ["DISPATCHED", "CONFIRMED"],
+    ]);
+    expect(view.events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+    for (const { at, actor } of view.events) {
+      expect(at.getTime()).toBeGreaterThan(0);
+      expect(actor).toMatch(/\S/);
+    }
+  });
+
+  it("list with counts of what is open, by state, page by page", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    expectStatus(await w.sent(1_000n), "OUTCOME_UNKNOWN");
+    await w.prepared(6_000n);
+    await w.prepared(7_000n);
+    const all = await w.ops.list({ userId: "U_ONC1", status: null, limit: 2 });
+    if (all.outcome !== "list") throw new Error(all.outcome);
+    expect(all.counts).toMatchObject({ OUTCOME_UNKNOWN: 1, PREPARED: 2 });
+    expect(all.operations.map(({ amountMinor }) => amountMinor)).toEqual([7_000n, 6_000n]);
+    const rest = await w.ops.list({ userId: "U_ONC1", status: null, limit: 2, cursor: all.next });
+    if (rest.outcome !== "list") throw new Error(rest.outcome);
+    expect(rest.operations.map(({ amountMinor }) => amountMinor)).toEqual([1_000n]);
+    expect(rest.next).toBeNull();
+    const unknown = await w.ops.list({ userId: "U_ONC1", status: "OUTCOME_UNKNOWN" });
+    if (unknown.outcome !== "list") throw new Error(unknown.outcome);
+    expect(unknown.operations).toHaveLength(1);
+  });
+
+  it("runs, approvals, health and home", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const operation = expectStatus(await w.quarantined(), "QUARANTINED");
+    await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 9_000n }]);
+    await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "r" });
+    const runs = await w.ops.runs({ userId: "U_ONC1" });
+    expect(runs).toMatchObject({ outcome: "runs", runs: [{ state: "running" }, { state: "running" }] });
+    expect(await w.ops.approvals({ userId: "U_ONC1" })).toMatchObject({
+      outcome: "approvals",
+      approvals: [{ amountMinor: 9_000n, role: "supervisor", missing: 1, orderRef: "ORD-1" }],
+    });
+    expect(await w.ops.health({ userId: "U_ONC1" })).toMatchObject({
+      outcome: "health",
+      parts: [
+        { name: "database", ok: true },
+        { name: "queue", ok: false, sentence: "The queue does not answer." },
+      ],
+      counts: { QUARANTINED: 1, AWAITING_APPROVAL: 1 },
+      pendingApprovals: 1,
+      frozen: [{ kind: "refund" }],
+      oldestUnknownAt: expect.any(Date),
+    });
+    const home = await w.ops.home({ userId: "U_ONC1" });
+    expect(home).toMatchObject({
+      outcome: "home",
+      quarantined: [{ id: operation.id }],
+      unknown: [],
+      frozen: [{ kind: "refund" }],
+    });
+  });
+
+  it("everything is for on-call only, and nothing is shown to others", async () => {
+    const { id } = expectStatus(await w.sent(), "CONFIRMED");
+    const refused = { outcome: "refused", reason: "not_in_role" };
+    const userId = "U_SUP1";
+    expect(await w.ops.list({ userId, status: null })).toMatchObject(refused);
+    expect(await w.ops.show({ userId, ref: id })).toMatchObject(refused);
+    expect(await w.ops.events({ userId, ref: id })).toMatchObject(refused);
+    expect(await w.ops.runs({ userId })).toMatchObject(refused);
+    expect(await w.ops.approvals({ userId })).toMatchObject(refused);
+    expect(await w.ops.health({ userId })).toMatchObject(refused);
+    expect(await w.ops.home({ userId })).toMatchObject(refused);
+  });
+});
+
+describe("ids as people type them", () => {
+  it("the whole id, in capitals, with spaces, or its beginning with or without op_", async () => {
+    const { id } = expectStatus(await w.sent(), "CONFIRMED");
+    for (const ref of [id, ` ${id.toUpperCase()} `, id.slice(0, 25), id.slice(3, 25)]) {
+      expect(await w.ops.show({ userId: "U_ONC1", ref }), ref).toMatchObject({
+        outcome: "operation",
+        operation: { id },
+      });
+    }
+  });
+
+  it("several: their ids; none: what it may have been; nonsense: what an id looks like", async () => {
+    const first = await w.prepared(6_000n);
+    const second = await w.prepared(7_000n);
+    const common = first.slice(0, 8);
+    expect(second.startsWith(common)).toBe(true);
+    expect(await w.ops.show({ userId: "U_ONC1", ref: common })).toMatchObject({
+      outcome: "unresolved",
+      suggestions: [second, first],
+      sentence: expect.stringContaining("2 operations begin with"),
+    });
+    const typo = `${first.slice(0, -1)}${first.endsWith("0") ? "1" : "0"}`;
+    expect(await w.ops.show({ userId: "U_ONC1", ref: typo })).toMatchObject({
+      outcome: "unresolved",
+      suggestions: expect.arrayContaining([first]),
+    });
+    expect(await w.ops.show({ userId: "U_ONC1", ref: "op_ab" })).toMatchObject({
+      outcome: "unresolved",
+      sentence: expect.stringContaining("too short"),
+    });
+    for (const ref of ["", "ORD-1", "op_xyz", "op_%", "'; drop table operations", "🙂".repeat(200)]) {
+      const answer = await w.ops.show({ userId: "U_ONC1", ref });
+      expect(answer.outcome, ref).toBe("unresolved");
+      if (answer.outcome === "unresolved") expect(answer.sentence.length).toBeLessThan(250);
+    }
+  });
+});
