@@ -7,7 +7,10 @@ const RECONNECT_MAX_MS = 2_000;
 /** Redis keeps a stream of events for each queue that nobody here reads. */
 const EVENTS_KEPT = 100;
 
-/** BullMQ on Redis. Connections come back by themselves, so nothing here is ever opened twice. */
+/**
+ * BullMQ on Redis. Connections come back by themselves; but a queue remembers a failed first question for ever, so none is made
+ * before its connection is there, and one that fails while it is being made is thrown away.
+ */
 export function redisStore(options: StoreOptions, url: string): QueueStore {
   const retryStrategy = (times: number): number => Math.min(times * 100, RECONNECT_MAX_MS);
   // Producers fail at once while Redis is away; workers wait for it.
@@ -17,22 +20,28 @@ export function redisStore(options: StoreOptions, url: string): QueueStore {
     client.on("error", options.onError);
     client.setMaxListeners(100); // each queue and worker listens
   }
-  const queues = new Map<Lane, LaneQueue>();
+  const queues = new Map<Lane, Promise<LaneQueue>>();
+  const makeQueue = async (lane: Lane): Promise<LaneQueue> => {
+    await ready(producer);
+    const queue = new Queue(queueName(lane), {
+      connection: producer,
+      streams: { events: { maxLen: EVENTS_KEPT } },
+    });
+    queue.on("error", options.onError);
+    await queue.waitUntilReady();
+    return queue;
+  };
   return {
     kind: "redis",
-    queue: async (lane) => {
-      let queue = queues.get(lane);
-      if (queue === undefined) {
-        const made = new Queue(queueName(lane), {
-          connection: producer,
-          skipWaitingForReady: true,
-          streams: { events: { maxLen: EVENTS_KEPT } },
-        });
-        made.on("error", options.onError);
-        queue = made;
-        queues.set(lane, queue);
-      }
-      return queue;
+    queue: (lane) => {
+      const known = queues.get(lane);
+      if (known !== undefined) return known;
+      const made = makeQueue(lane).catch((error: unknown) => {
+        queues.delete(lane);
+        throw error;
+      });
+      queues.set(lane, made);
+      return made;
     },
     worker: async (lane, process, concurrency) => {
       const worker = new Worker(queueName(lane), process, {
@@ -51,4 +60,10 @@ export function redisStore(options: StoreOptions, url: string): QueueStore {
       consumer.disconnect();
     },
   };
+}
+
+/** Resolves when commands can be sent. Waits without end: the caller knows how long it can. */
+function ready(client: Redis): Promise<void> {
+  if (client.status === "ready") return Promise.resolve();
+  return new Promise((done) => client.once("ready", () => done()));
 }
