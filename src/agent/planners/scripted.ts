@@ -60,6 +60,8 @@ function plan(request: PlannerRequest): PlannerAnswer {
 
 function decide(reading: Reading, wishes: Wishes): Move {
   if (wishes.complaint) return escalate(wishes);
+  const refused = reading.calls.filter((call) => WRITES.has(call.name) && call.isError);
+  if (refused.length > 0) return handOver(wishes, refused);
   if (wishes.cancelSubscription && !wishes.cancelOrder && !wishes.refund)
     return subscription(reading, wishes);
   const acts = wishes.refund || wishes.cancelOrder || wishes.chargedTwice || wishes.whereIsIt;
@@ -77,6 +79,23 @@ function escalate(wishes: Wishes): Move {
         name: "escalate_to_human",
         input: {
           summary: `${SCRIPTED_MARK} The ticket reads like a complaint for a person.${about} Nothing was changed. It says: ${wishes.text.slice(0, 600)}`,
+        },
+      },
+    ],
+  };
+}
+
+const WRITES: ReadonlySet<string> = new Set(["issue_refund", "cancel_order", "cancel_subscription"]);
+
+/** What was refused, denied or failed is no answer to the ticket: a person takes over, and is told what the results say. */
+function handOver(wishes: Wishes, refused: readonly PastCall[]): Move {
+  const results = [...new Set(refused.map((call) => call.result))].join(" ");
+  return {
+    calls: [
+      {
+        name: "escalate_to_human",
+        input: {
+          summary: `${SCRIPTED_MARK} Not everything that was asked for was done. ${results.slice(0, 900)} The ticket says: ${wishes.text.slice(0, 400)}`,
         },
       },
     ],
