@@ -22,6 +22,8 @@ class Scanner {
     return this.#found;
   }
 
+  #key = "";
+
   #note(sentence: string): void {
     this.#found ??= sentence;
   }
@@ -50,6 +52,7 @@ class Scanner {
       keys.add(key);
       this.#space();
       this.#at += 1; // the colon
+      this.#key = key;
       this.#value();
       this.#space();
       if (this.#text[this.#at] === ",") this.#at += 1;
@@ -94,7 +97,9 @@ class Scanner {
     const match = /^[^\s,\]}]+/.exec(this.#text.slice(this.#at, this.#at + 400));
     const token = match?.[0] ?? "";
     if (/^-?\d/.test(token) && /[.eE]/.test(token)) {
-      this.#note(`The number ${token.slice(0, 40)} is not written as plain digits.`);
+      this.#note(
+        `${this.#key.slice(0, 80)}: ${token.slice(0, 40)} is not written as plain digits. Send a whole number (14505 minor units for 145.05).`,
+      );
     }
     this.#at += Math.max(1, token.length);
   }
