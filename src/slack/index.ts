@@ -6,6 +6,7 @@ export { createNotices, type NoticesContext } from "./notices.js";
 export { dueCards, renderCard } from "./outbox/card.js";
 export { dueOutbox, sendOutbox } from "./outbox/send.js";
 export { createDirectory, type DirectoryContext } from "./people/directory.js";
+export { pruneSlack } from "./prune.js";
 export { SILENT_METRICS, type SlackConfig, type SlackIdentity, type SlackMetrics } from "./settings.js";
 export { type StartOptions, startSlack } from "./start.js";
 export type { HttpRoutes, SlackContext, SlackHandle, SlackHealth, SlackSendContext } from "./types.js";

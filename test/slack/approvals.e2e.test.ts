@@ -255,6 +255,13 @@ describe("a click", () => {
     expect(await votes()).toEqual([]);
   });
 
+  test("of an installation for a whole organisation, without a team in the payload, counts", async () => {
+    const w = await start({ sandbox: { settings: { orgInstall: true } } });
+    await hold(w);
+    await click(w, "U_SUP1", await cardIn(w), "Approve");
+    await says(w, "U_SUP1", "Approved:");
+  });
+
   test("by somebody who just lost the role is refused; one who just got it may", async () => {
     const w = await start();
     w.policy = {

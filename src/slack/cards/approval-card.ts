@@ -50,8 +50,8 @@ export function approvalCard(view: ApprovalView): Message {
   const open = view.approval.state === "PENDING";
   const blocks: KnownBlock[] = [
     header(open ? `Approval needed: ${kindName(view.operation.kind).toLowerCase()}` : headline(view)),
-    ...rows(boundRows(view)),
     ...changesBlocks(view.approval),
+    ...rows(boundRows(view)),
     ...(open ? whyBlocks(view) : []),
     ...earlierBlocks(view.approval),
     ...wordsOfThePlanner(view.operation),
@@ -102,12 +102,13 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
       : { label: "Subscription", value: { theirs: subscriptionText(approval) } },
     { label: "Customer", value: { theirs: withRef(binding.customerName, binding.customerRef) } },
     { label: "What is done", value: { theirs: scopeText(approval, operation) } },
-    left === null ? null : { label: "Left to refund", value: { theirs: left } },
     { label: "Asked by", value: { ours: listOf(binding.filers.map(mentionUser)) || "nobody known" } },
     approval.state === "PENDING"
       ? { label: "Expires", value: { ours: localTime(approval.expiresAt) } }
       : null,
-    approval.state === "PENDING" ? { label: "Needs", value: { theirs: needText(approval) } } : null,
+    left === null || approval.state !== "PENDING"
+      ? null
+      : { label: "Left to refund", value: { theirs: left } },
   ];
   return table.filter((row) => row !== null);
 }
@@ -144,13 +145,6 @@ function scopeText({ binding }: Approval, operation: OperationFacts): string {
   return `Refund of ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}${again}`;
 }
 
-function needText(approval: Approval): string {
-  const missing = missingVotes(approval);
-  const people = missing === 1 ? "one person" : `${missing} people`;
-  const given = approval.votes.length === 0 ? "" : ", others have approved";
-  return `${people} in the role ${approval.role}${given}`;
-}
-
 function changesBlocks(approval: Approval): KnownBlock[] {
   if (approval.changes.length === 0) return [];
   const lines = approval.changes
@@ -174,7 +168,7 @@ function whyBlocks({ approval, operation }: ApprovalView): KnownBlock[] {
   return [
     ours("*Why it is held*"),
     theirs([...reasons, ...unconfirmed, ...gate].join("\n") || "• The policy asks for an approval."),
-    note(`*If approved:* ${consequenceOf({ ...operation, ...binding })}${cooling}`),
+    ours(`*If approved:* ${consequenceOf({ ...operation, ...binding })}${cooling}`),
   ];
 }
 
@@ -264,8 +258,12 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
           ),
         ];
   const standing = standingLine(view);
+  const { approversNeeded } = approval;
+  const given = approversNeeded - missingVotes(approval);
+  const partly = approval.state === "PENDING" && given > 0;
   return [
     ...votes,
+    ...(partly ? [note(`${given} of ${approversNeeded} approvals given.`)] : []),
     ...notes,
     ...denied,
     ...suggested,
@@ -331,7 +329,9 @@ export function approvalText(view: ApprovalView): string {
   const { binding } = approval;
   const what = `${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`;
   if (approval.state !== "PENDING") {
-    const said = escapeWithin(oneLine(`${what}. ${standingLine(view) ?? ""}`), 1200).text;
+    // Once it is released the operation's own sentence says what it is about.
+    const about = approval.state === "RELEASED" ? "" : `${what}.`;
+    const said = escapeWithin(oneLine(`${about} ${standingLine(view) ?? ""}`), 1200).text;
     const who = approval.votes.map(
       (vote) =>
         `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${mentionUser(vote.userId)}, ${utcTime(vote.at)}.`,

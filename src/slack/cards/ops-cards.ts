@@ -15,7 +15,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
@@ -223,7 +223,7 @@ export function thawCard(state: FreezeState): Message {
       ? `A second person is needed: thaw ${name}`
       : `Still frozen: ${name}`;
   const table: Row[] = [
-    { label: "Frozen by", value: { ours: state.by === null ? "the product itself" : mentionUser(state.by) } },
+    { label: "Frozen by", value: { ours: state.by === null ? "Countersign itself" : actorName(state.by) } },
     ...(state.at === null ? [] : [{ label: "Since", value: { ours: localTime(state.at) } }]),
     ...(state.reason === null || state.reason === ""
       ? []

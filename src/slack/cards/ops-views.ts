@@ -25,7 +25,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { freezeName, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
@@ -218,7 +218,7 @@ export function opsApprovals(view: ApprovalsView): Message {
 }
 
 export function frozenLine(state: FreezeState): string {
-  const by = state.by === null ? "" : ` by ${mentionUser(state.by)}`;
+  const by = state.by === null ? "" : ` by ${actorName(state.by)}`;
   const at = state.at === null ? "" : `, ${localTime(state.at)}`;
   const asked = state.thawAskedBy === null ? "" : ` (thaw asked by ${mentionUser(state.thawAskedBy)})`;
   return `• *${escapeText(freezeName(state.kind))}* frozen${by}${at}${asked}`;

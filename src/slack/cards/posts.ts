@@ -7,7 +7,7 @@ import type { Run } from "../../runs/index.js";
 import { ACTIONS, furtherValue } from "../actions.js";
 import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
-import { clean, escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, clean, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
 import { freezeName, verbName } from "./ops-cards.js";
@@ -158,19 +158,19 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
   switch (message.type) {
     case "frozen": {
       const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
-      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${who(message.by)}. Nothing new is sent until a person thaws it; what was sent before is still followed up.`;
+      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${actorName(message.by)}. Nothing new is sent until a person thaws it; what was sent before is still followed up.`;
       return withReason(head, message.reason === "" ? [] : [["Reason", message.reason]]);
     }
     case "thawed": {
       const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
-      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${who(message.by)}.`, []);
+      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${actorName(message.by)}.`, []);
     }
     case "resolved": {
       const verb = message.verb;
       const known = verb === "confirm" || verb === "reject" || verb === "retry" ? verbName(verb) : verb;
       const what = operation === null ? message.operationId : `${outcomeOf(operation)} (${operation.id})`;
       return withReason(
-        `*${escapeText(oneLine(known))}* by ${who(message.by)}: ${escapeWithin(oneLine(what), 800).text}`,
+        `*${escapeText(oneLine(known))}* by ${actorName(message.by)}: ${escapeWithin(oneLine(what), 800).text}`,
         [
           ["Reason", message.reason],
           ["Evidence", message.evidence],
@@ -194,12 +194,6 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
     case "sentence":
       return sentencePost(message.text);
   }
-}
-
-/** A Slack user, or one of our parts by name. */
-function who(actor: string): string {
-  const id = actor.startsWith("slack:") ? actor.slice(6) : actor;
-  return mentionUser(id);
 }
 
 function withReason(head: string, rows: readonly (readonly [string, string])[]): Message {

@@ -29,6 +29,7 @@ import { giveUpCard } from "./lost-card.js";
 import { closedFor, closeKey, takeTurn } from "./pace.js";
 import { hiddenApproval, REPLACED, renderSubject } from "./render-subject.js";
 import { mayShowApprovals } from "./sharing.js";
+import { untilThread } from "./until-thread.js";
 
 const LEASE_MS = 60_000;
 
@@ -58,7 +59,10 @@ export async function renderCard(ctx: SlackSendContext, cardId: string): Promise
 
 async function write(ctx: SlackSendContext, row: CardRow): Promise<void> {
   const place = await placeOf(ctx, row);
-  if (place === null) return postponeCard(ctx, row, { ms: 1_000, error: "no thread yet", failed: false });
+  if ("waits" in place) {
+    const ms = await untilThread(ctx.db, place.waits);
+    return postponeCard(ctx, row, { ms, error: "no thread yet", failed: false });
+  }
   const wanted = await wantedMessage(ctx, row, place.channel);
   if (wanted === "later")
     return postponeCard(ctx, row, { ms: 5_000, error: "channel unreadable", failed: true });
@@ -87,18 +91,24 @@ interface Work {
   readonly hash: string;
 }
 
-/** Where the card belongs; null while its ticket has no thread. */
-async function placeOf(ctx: SlackSendContext, row: CardRow): Promise<Place | null> {
+/** Where the card belongs, or the ticket whose thread it waits for. */
+async function placeOf(ctx: SlackSendContext, row: CardRow): Promise<Place | { waits: string | null }> {
   if (row.slot.split("~", 1)[0] !== "thread" || row.message_ts !== null) {
     return { channel: row.channel_id, threadTs: row.thread_ts };
   }
-  const [ticket] = await ctx.db.sql<{ channel_id: string | null; thread_ts: string | null }>(
+  const [ticket] = await ctx.db.sql<{
+    id: string;
+    channel_id: string | null;
+    thread_ts: string | null;
+  }>(
     "slack.card.place",
-    `SELECT channel_id, thread_ts FROM tickets WHERE id = CASE $1 WHEN 'binding' THEN $2
+    `SELECT id, channel_id, thread_ts FROM tickets WHERE id = CASE $1 WHEN 'binding' THEN $2
        WHEN 'run' THEN (SELECT ticket_id FROM runs WHERE id = $2) ELSE (SELECT ticket_id FROM approvals WHERE id = $2) END`,
     [row.kind, row.subject_id],
   );
-  if (ticket === undefined || ticket.channel_id === null || ticket.thread_ts === null) return null;
+  if (ticket === undefined || ticket.channel_id === null || ticket.thread_ts === null) {
+    return { waits: ticket?.id ?? null };
+  }
   return { channel: ticket.channel_id, threadTs: ticket.thread_ts };
 }
 

@@ -15,6 +15,7 @@ import { findPosted, isTooRich, isUnreachable, type Post, postMessage, type Writ
 import { closedFor, closeKey, takeTurn } from "./pace.js";
 import { renderPost } from "./render-post.js";
 import { mayShowApprovals } from "./sharing.js";
+import { untilThread } from "./until-thread.js";
 
 export interface OutboxRow {
   readonly id: string;
@@ -44,7 +45,7 @@ const CLAIM = `
 /** Sends one waiting row, if it is due and its turn. Anything that happens is in the row afterwards; throws only for the database. */
 export async function sendOutbox(ctx: SlackSendContext, id: string): Promise<void> {
   const [row] = await ctx.db.sql<OutboxRow>("slack.outbox.claim", CLAIM, [id, LEASE_MS]);
-  if (row === undefined) return;
+  if (row === undefined) return queueUp(ctx, id);
   try {
     if (row.method === "answer") await sendAnswer(ctx, row);
     else await sendPost(ctx, row);
@@ -58,11 +59,27 @@ export async function sendOutbox(ctx: SlackSendContext, id: string): Promise<voi
   }
 }
 
+/**
+ * A post that stands behind an earlier one of its ticket comes back when that one is due, not at every sweep: a long backlog of
+ * rows that cannot leave yet must not hide those that can.
+ */
+async function queueUp(ctx: SlackSendContext, id: string): Promise<void> {
+  await ctx.db.sql(
+    "slack.outbox.queue",
+    `UPDATE slack_outbox o SET due_at = e.due_at + interval '10 milliseconds'
+       FROM (SELECT w.due_at FROM slack_outbox m JOIN slack_outbox w ON w.ticket_id = m.ticket_id AND w.id < m.id AND w.state = 'waiting'
+              WHERE m.id = $1 ORDER BY w.id LIMIT 1) e
+      WHERE o.id = $1 AND o.state = 'waiting' AND o.due_at < e.due_at`,
+    [id],
+  );
+}
+
 async function sendPost(ctx: SlackSendContext, row: OutboxRow): Promise<void> {
   const rendered = await renderPost(ctx, row.payload as StoredPost);
   if (!rendered.ready) {
     if (rendered.why === "moot") return drop(ctx, row, "moot");
-    return postpone(ctx, row, { ms: 1_000, error: "no thread yet", failed: false });
+    const ms = await untilThread(ctx.db, row.ticket_id);
+    return postpone(ctx, row, { ms, error: "no thread yet", failed: false });
   }
   const { channel, threadTs, message } = rendered;
   if ((row.payload as StoredPost).place === "approvers") {
@@ -233,8 +250,9 @@ async function wakeNext(ctx: SlackSendContext, row: OutboxRow): Promise<void> {
   if (row.ticket_id === null) return;
   const [next] = await ctx.db.sql<{ id: string }>(
     "slack.outbox.next",
-    `SELECT id FROM slack_outbox WHERE ticket_id = $1 AND state = 'waiting' AND id > $2 AND due_at <= countersign_now()
-      ORDER BY id LIMIT 1`,
+    `UPDATE slack_outbox SET due_at = least(due_at, countersign_now())
+      WHERE id = (SELECT id FROM slack_outbox WHERE ticket_id = $1 AND state = 'waiting' AND id > $2 ORDER BY id LIMIT 1)
+        AND NOT paced AND failures = 0 RETURNING id`,
     [row.ticket_id, row.id],
   );
   if (next !== undefined) await ctx.wake("outbox", next.id);

@@ -75,6 +75,13 @@ export function mentionGroup(groupId: string): string {
   return GROUP_ID.test(groupId) ? `<!subteam^${groupId}>` : escapeText(oneLine(groupId));
 }
 
+/** A person by mention, or one of our parts in words: `U…`, `slack:U…`, `system:trip`, `cli:name`. */
+export function actorName(actor: string): string {
+  if (actor.startsWith("slack:")) return mentionUser(actor.slice(6));
+  if (actor.startsWith("system:")) return "Countersign itself";
+  return mentionUser(actor);
+}
+
 export function linkChannel(channelId: string): string {
   return CHANNEL_ID.test(channelId) ? `<#${channelId}>` : escapeText(oneLine(channelId));
 }
