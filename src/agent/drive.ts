@@ -6,7 +6,6 @@
  * 2. Every wait is a row with a due time, never a sleep.
  * 3. Whatever breaks unexpectedly is tried again a bounded number of times and then ends the run as failed.
  */
-import { dbFailure } from "../db/sqlstate.js";
 import { assertNever } from "../domain/assert-never.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { RunId } from "../domain/ids.js";
@@ -47,7 +46,7 @@ export async function driveRun(ctx: AgentCtx, runId: RunId): Promise<DriveOutcom
   } catch (error) {
     if (error instanceof LeaseLost || heart.signal.aborted) return { outcome: "fenced" };
     // A database that is away keeps its rows: the lease runs out and somebody goes on.
-    if (dbFailure(error) !== undefined) throw error;
+    if (ctx.db.failureOf(error) !== undefined) throw error;
     return await onTrouble(ctx, lease, error, heart.signal);
   } finally {
     heart.stop();

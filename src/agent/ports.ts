@@ -3,9 +3,9 @@
  * the ledger's and the approvals' own.
  */
 import type { ReleaseOutcome, TurnCall } from "../approvals/index.js";
-import type { Db, Tx } from "../db/connect.js";
 import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Actor, Operation, OperationKind } from "../domain/operation.js";
+import type { Db, Tx } from "../domain/ports/database.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { Proposal } from "../ledger/index.js";
 import type { RunsCtx } from "../runs/index.js";

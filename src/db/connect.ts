@@ -18,6 +18,7 @@ import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import pg from "pg";
+import type { Db, Isolation, Tx, TxOptions } from "../domain/ports/database.js";
 import { PrismaClient } from "./generated/client.js";
 import { dbFailure, isRetryable } from "./sqlstate.js";
 
@@ -31,39 +32,12 @@ const DEFAULT_TX_RETRIES = 6;
 const TX_BACKOFF_BASE_MS = 10;
 const TX_BACKOFF_MAX_MS = 640;
 
-export interface SqlRunner {
-  /**
-   * Runs one statement and returns its rows.
-   *
-   * @param name Unique for its text across the program: the statement is prepared once a connection under this name (pg refuses
-   *   a second text under the same name). `undefined` sends it unnamed, for statements whose text varies.
-   * @param params `$1…`; bigint and Date are sent as they are, objects as JSON.
-   */
-  sql<R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]>;
-}
+export type { Db, Isolation, SqlRunner, Tx, TxOptions } from "../domain/ports/database.js";
 
-/** Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. */
-export interface Tx extends SqlRunner {
-  readonly kind: "tx";
-  /** Runs `fn` once this transaction has committed, never otherwise. For wake-ups: it must not throw, and may be lost in a crash. */
-  afterCommit(fn: () => void): void;
-}
-
-export type Isolation = "read committed" | "repeatable read" | "serializable";
-
-export interface TxOptions {
-  /** Further tries after the first; 0 turns retrying off. Default 6. */
-  readonly retries?: number;
-  /** Default `read committed`. */
-  readonly isolation?: Isolation;
-}
-
-export interface Db extends SqlRunner {
-  readonly kind: "db";
+/** A `Db` with what only its opener may touch. */
+export interface OpenDb extends Db {
   readonly pool: pg.Pool;
   readonly prisma: PrismaClient;
-  /** `fn` may run several times and must have no effect outside the transaction. */
-  tx<T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>;
   /** Waits for connections in use, then closes all. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -89,7 +63,7 @@ export class CommitUnknownError extends Error {
 }
 
 /** Opens the pool. Connects lazily: a database that is away shows at the first statement. */
-export function openDb(options: OpenDbOptions): Db {
+export function openDb(options: OpenDbOptions): OpenDb {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.poolSize ?? 10,
@@ -112,6 +86,7 @@ export function openDb(options: OpenDbOptions): Db {
   let closing: Promise<void> | undefined;
   return {
     kind: "db",
+    failureOf: dbFailure,
     pool,
     prisma,
     sql: (name, text, params) => retried(DEFAULT_TX_RETRIES, () => run(pool, name, text, params)),

@@ -7,22 +7,7 @@
  *
  * Source of the codes: PostgreSQL documentation, appendix A "PostgreSQL Error Codes".
  */
-
-/** One meaning per class; `other` is every SQLSTATE that no caller treats specially. */
-export type DbFailure =
-  | { readonly kind: "serialization"; readonly sqlstate: string }
-  | { readonly kind: "deadlock"; readonly sqlstate: string }
-  | { readonly kind: "lock-timeout"; readonly sqlstate: string }
-  | { readonly kind: "statement-timeout"; readonly sqlstate: string }
-  | { readonly kind: "unique"; readonly sqlstate: string; readonly constraint: string | undefined }
-  | { readonly kind: "check"; readonly sqlstate: string; readonly constraint: string | undefined }
-  | { readonly kind: "foreign-key"; readonly sqlstate: string; readonly constraint: string | undefined }
-  | { readonly kind: "raised"; readonly sqlstate: string }
-  | { readonly kind: "connection"; readonly sqlstate: string | undefined }
-  | { readonly kind: "shutdown"; readonly sqlstate: string }
-  | { readonly kind: "too-many-connections"; readonly sqlstate: string }
-  | { readonly kind: "disk-full"; readonly sqlstate: string }
-  | { readonly kind: "other"; readonly sqlstate: string };
+import type { DbFailure } from "../domain/ports/database.js";
 
 const MAX_DEPTH = 6;
 const SQLSTATE = /^[0-9A-Z]{5}$/;

@@ -1,7 +1,7 @@
 /** What the room needs from outside: the ledger's context, the approvals' for the last look, and the adapters through ports. */
 import type { ApprovalsContext } from "../approvals/index.js";
-import type { Tx } from "../db/connect.js";
 import type { Operation } from "../domain/operation.js";
+import type { Tx } from "../domain/ports/database.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { PaymentProvider, VerifyWebhook } from "../domain/ports/payment-provider.js";
 import type { LedgerCtx } from "../ledger/index.js";

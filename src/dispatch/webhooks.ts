@@ -3,12 +3,12 @@
  * nor repetition matters.
  */
 
-import type { Db } from "../db/connect.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
+import type { Db } from "../domain/ports/database.js";
 import type { ProviderEvent } from "../domain/ports/payment-provider.js";
 import {
   contradict,

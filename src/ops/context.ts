@@ -1,9 +1,10 @@
 /** What the room needs from outside. */
-import type { Db, Tx } from "../db/connect.js";
+
 import type { Evidence } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Policy } from "../domain/policy/policy.js";
+import type { Db, Tx } from "../domain/ports/database.js";
 import type { Directory } from "../domain/ports/directory.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { Notices } from "../domain/ports/notices.js";

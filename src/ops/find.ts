@@ -1,7 +1,8 @@
 /** From what a person typed to one operation, or to a sentence and what they may have meant. */
-import type { Db } from "../db/connect.js";
+
 import { isOperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
+import type { Db } from "../domain/ports/database.js";
 import { findByPrefix, getOperation } from "../ledger/index.js";
 import type { Unresolved } from "./types.js";
 

@@ -1,5 +1,4 @@
 /** Whether the product is well, as on-call asks it: parts that answer, what is open, what is due and waits. */
-import { dbFailure } from "../db/sqlstate.js";
 import { freezeStates, openCounts } from "../ledger/index.js";
 import { authorise } from "./authorise.js";
 import type { OpsContext } from "./context.js";
@@ -36,7 +35,7 @@ async function databasePart(ctx: Pick<OpsContext, "db">): Promise<HealthPart> {
     return {
       name: "database",
       ok: false,
-      sentence: `The database does not answer (${dbFailure(error)?.kind ?? "unknown"}).`,
+      sentence: `The database does not answer (${ctx.db.failureOf(error)?.kind ?? "unknown"}).`,
     };
   }
 }

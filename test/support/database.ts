@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest";
-import { type Db, openDb } from "../../src/db/connect.js";
+import { type OpenDb, openDb } from "../../src/db/connect.js";
 import { withDatabaseName } from "./global-setup.js";
 import { waitFor } from "./wait.js";
 
@@ -16,11 +16,11 @@ export interface DatabaseOptions {
 
 export interface TestDatabase {
   /** The file's own pool. Valid inside tests and hooks. */
-  readonly db: Db;
+  readonly db: OpenDb;
   /** For processes and pools that a test starts itself; they must be closed by the end of the file. */
   readonly url: string;
   /** Another pool on the same database, as a second process would have; closed at the end of the test at the latest. */
-  openAnother(name?: string): Db;
+  openAnother(name?: string): OpenDb;
   /** Empties every table and puts the rows of the migrations back. */
   reset(): Promise<void>;
 }
@@ -34,12 +34,12 @@ export function withDatabase(options: DatabaseOptions = {}): TestDatabase {
   counter += 1;
   const name = `${server.prefix}_${process.pid}_${counter}`;
   const url = withDatabaseName(server.adminUrl, name);
-  const others: Db[] = [];
-  let db: Db | undefined;
+  const others: OpenDb[] = [];
+  let db: OpenDb | undefined;
   let resetSql = "";
   let failed = false;
 
-  const opened = (): Db => {
+  const opened = (): OpenDb => {
     if (db === undefined) throw new Error("withDatabase(): the database exists only inside tests and hooks");
     return db;
   };
@@ -110,7 +110,7 @@ async function createFromTemplate(adminUrl: string, name: string, template: stri
 /**
  * One round trip: triggers are off (append-only tables would refuse), every table is emptied, seed rows return, sequences begin anew.
  */
-async function buildReset(db: Db): Promise<string> {
+async function buildReset(db: OpenDb): Promise<string> {
   const tables = await db.sql<{ name: string }>(
     undefined,
     `SELECT format('%I', tablename) AS name FROM pg_tables

@@ -1,8 +1,9 @@
 /** What the gate answered to a write, into the rows of its call. */
-import type { Tx } from "../../db/connect.js";
+
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney, money } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
+import type { Tx } from "../../domain/ports/database.js";
 import { decideCall, finishCall, type RunView, type ToolCall } from "../../runs/index.js";
 import type { AgentCtx, PerCall, Proposal } from "../ports.js";
 import { answerOf } from "../results.js";

@@ -2,9 +2,10 @@
  * Phase "resolve turn": every call is parsed, checked against the ticket's scope and, if it would change anything, put to the
  * gate together with its siblings. If one of them is held, none runs.
  */
-import type { Tx } from "../../db/connect.js";
+
 import { failpoint } from "../../domain/failpoints.js";
 import type { OperationId } from "../../domain/ids.js";
+import type { Tx } from "../../domain/ports/database.js";
 import {
   decideCall,
   finishCall,

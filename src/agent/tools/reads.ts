@@ -3,11 +3,11 @@
  * Results say what must not be missed: already refunded, what is left, what is held and by whom.
  */
 
-import type { Db, Tx } from "../../db/connect.js";
 import { assertNever } from "../../domain/assert-never.js";
 import type { Json, JsonObject } from "../../domain/json.js";
 import { formatMoney, money } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
+import type { Db, Tx } from "../../domain/ports/database.js";
 import type { AgentCtx, OrderFacts } from "../ports.js";
 import { amountOf, nameOf, type ToolResult } from "../results.js";
 import { mayRead, outOfScope, type Scope } from "../scope.js";

@@ -2,10 +2,11 @@
  * From a valid write call to an intent that code computed: scope checked, money worked out from the shop's rows. What the
  * ledger does with it (balance under lock, policy, identity) is the ledger's.
  */
-import type { Db, Tx } from "../../db/connect.js";
+
 import { assertNever } from "../../domain/assert-never.js";
 import type { Landing } from "../../domain/identity.js";
 import type { Intent, Operation, RefundScope } from "../../domain/operation.js";
+import type { Db, Tx } from "../../domain/ports/database.js";
 import type { OrderFacts } from "../ports.js";
 import { outOfScope, type Scope, subscriptionOutOfScope } from "../scope.js";
 import type { ToolInput, WriteCall } from "./catalogue.js";

@@ -5,7 +5,7 @@
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { hostEnvironment, plannerEnvironment } from "../../config/host.js";
-import { type Db, openDb } from "../../db/connect.js";
+import { type OpenDb, openDb } from "../../db/connect.js";
 import type { Json } from "../../domain/json.js";
 import type { Operation } from "../../domain/operation.js";
 import { listOperations } from "../../ledger/index.js";
@@ -46,7 +46,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     "Starting PostgreSQL, the payments sandbox, the Slack sandbox and Countersign. This takes a few seconds.",
   );
 
-  let db: Db | null = null;
+  let db: OpenDb | null = null;
   const world = await startWorld({
     dataDir: options.dataDir,
     slackPort: options.slackPort,

@@ -1,7 +1,7 @@
 /** Plays one story to its end, writes what happened, and judges it by both books. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { type Db, openDb } from "../../db/connect.js";
+import { type OpenDb, openDb } from "../../db/connect.js";
 import { CountersignError } from "../../domain/errors.js";
 import { isRunId } from "../../domain/ids.js";
 import { traceRun } from "../../runs/index.js";
@@ -51,7 +51,7 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
   const story = findStory(options.name);
   mkdirSync(options.outDir, { recursive: true });
   const world = await startWorld(worldOptions(options, story));
-  let db: Db | null = null;
+  let db: OpenDb | null = null;
   let stage: Stage | null = null;
   try {
     db = openDb({ url: world.databaseUrl, applicationName: "countersign-story", poolSize: 4 });
