@@ -18,7 +18,8 @@ import { composeContexts } from "./compose/contexts.js";
 import { handlers, schedules } from "./compose/handlers.js";
 import { routes } from "./compose/routes.js";
 import { slackConfig, slackSecrets } from "./compose/slack.js";
-import { useCases } from "./compose/use-cases.js";
+import { takeSnapshot } from "./compose/snapshot.js";
+import { opsContext, useCases } from "./compose/use-cases.js";
 import { armFromEnvironment } from "./failpoints.js";
 import { startHealthServer } from "./health-server.js";
 import { schemaReady } from "./schema-ready.js";
@@ -73,7 +74,7 @@ export async function startProcess(
       onIdleError: (error) => log.warn({ err: error }, "a database connection broke and is replaced"),
     });
     closers.push(() => db.close());
-    await schemaReady(db, log, stopping);
+    await schemaReady(databaseUrl, log, stopping);
     const policy = await watchPolicyFile({
       db,
       file: config.policyFile,
@@ -133,6 +134,7 @@ export async function startProcess(
         { part: "slack", ok: slack.connected, detail: slack.detail },
       ];
     };
+    const processParts = { payments, readiness };
     const slack: SlackContext = {
       db,
       ids: systemIds,
@@ -144,13 +146,19 @@ export async function startProcess(
       metrics: metrics.slack,
       config: slackSettings,
       policy: policyNow,
-      useCases: useCases(contexts, { payments, readiness }),
+      useCases: useCases(contexts, processParts),
     };
+    metrics.observe(() => takeSnapshot(db, queues, { slack: () => slackHealth().connected }));
     const paths = routes({ dispatch: contexts.dispatch, metrics, readiness: { check: readiness } });
     const port = await listen();
 
     if (roles.has("worker")) {
-      const parts = { contexts, slack, ticks: () => performance.now() };
+      const parts = {
+        contexts,
+        slack,
+        ops: opsContext(contexts, processParts),
+        ticks: () => performance.now(),
+      };
       queues.work(handlers(parts), CONCURRENCY);
       const timers = startSchedules(schedules(parts, config.timing.reconcileEveryMs), {
         log,

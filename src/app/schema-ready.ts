@@ -1,6 +1,7 @@
 /** Waits for the database and its schema, so that the order in which things start does not matter. */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Db } from "../db/connect.js";
+import { migrationsPending } from "../db/migrate.js";
+import { isUnavailable } from "../db/sqlstate.js";
 import { CountersignError } from "../domain/errors.js";
 import type { Logger } from "../domain/ports/logger.js";
 
@@ -8,10 +9,10 @@ const LOOK_EVERY_MS = 1_000;
 const WAIT_MS = 120_000;
 
 /** @throws CountersignError `schema_missing` when it is not there in two minutes, with what to do */
-export async function schemaReady(db: Db, log: Logger, stopping: AbortSignal): Promise<void> {
+export async function schemaReady(databaseUrl: string, log: Logger, stopping: AbortSignal): Promise<void> {
   let told = "";
   for (let waited = 0; waited <= WAIT_MS && !stopping.aborted; waited += LOOK_EVERY_MS) {
-    const problem = await look(db);
+    const problem = await look(databaseUrl);
     if (problem === null) return;
     if (problem !== told) log.warn({}, problem);
     told = problem;
@@ -20,14 +21,14 @@ export async function schemaReady(db: Db, log: Logger, stopping: AbortSignal): P
   throw new CountersignError("schema_missing", told === "" ? "stopped before the database was ready" : told);
 }
 
-async function look(db: Db): Promise<string | null> {
+async function look(databaseUrl: string): Promise<string | null> {
   try {
-    const [row] = await db.sql<{ offset_ms: bigint }>("app.schema", "SELECT offset_ms FROM clock_offset");
-    return row === undefined ? "The schema is incomplete: run `countersign migrate`." : null;
+    const pending = await migrationsPending(databaseUrl);
+    return pending.length === 0
+      ? null
+      : `The schema is not up to date (${pending.join(", ")} is missing): run \`countersign migrate\`.`;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    return code === "42P01"
-      ? "The schema is not there yet: run `countersign migrate`."
-      : "The database does not answer yet; waiting for it.";
+    if (isUnavailable(error)) return "The database does not answer yet; waiting for it.";
+    throw error;
   }
 }

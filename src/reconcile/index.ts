@@ -1,4 +1,6 @@
 /** Reconcile: an outcome that nobody knows is read at the provider and decided by contract, never guessed. */
 export type { ReconcileCtx } from "./context.js";
 export { reconcileDue } from "./due.js";
-export { reconcileOne, reconcileTaken } from "./one.js";
+export { reconcileOne } from "./one.js";
+export { sweepOrphans } from "./orphans.js";
+export { repostQuarantined } from "./repost.js";

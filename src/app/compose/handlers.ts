@@ -7,7 +7,8 @@ import { isApprovalId, isOperationId, isRunId, type OperationId } from "../../do
 import type { WakeKind } from "../../domain/ports/wake.js";
 import type { Handlers, Schedule } from "../../jobs/index.js";
 import { dueOperations, getOperation, sealBlocks, sendAuthorised } from "../../ledger/index.js";
-import { reconcileDue, reconcileOne } from "../../reconcile/index.js";
+import { checkTrips, type OpsContext } from "../../ops/index.js";
+import { reconcileDue, reconcileOne, repostQuarantined, sweepOrphans } from "../../reconcile/index.js";
 import { dueRuns } from "../../runs/index.js";
 import {
   dueArrivals,
@@ -18,11 +19,15 @@ import {
   type SlackContext,
   sendOutbox,
 } from "../../slack/index.js";
+import { tellChainHead } from "./chain-head.js";
 import type { Contexts } from "./contexts.js";
 
 const SWEEP_EVERY_MS = 1_000;
 const ATTEND_EVERY_MS = 2_000;
 const SEAL_EVERY_MS = 30_000;
+const TRIPS_EVERY_MS = 5_000;
+const ORPHANS_EVERY_MS = 300_000;
+const CHAIN_HEAD_EVERY_MS = 600_000;
 /** Rows of one kind that one pass of the sweeper wakes. */
 const SWEEP_LIMIT = 200;
 const RECONCILE_LIMIT = 200;
@@ -31,6 +36,7 @@ const WOKEN_MS = 3_000;
 
 export interface HandlerParts {
   contexts: Contexts;
+  ops: OpsContext;
   slack: SlackContext;
   ticks: () => number;
 }
@@ -74,7 +80,7 @@ async function lookAt(contexts: Contexts, id: OperationId): Promise<void> {
     case "QUARANTINED": {
       const claimed = await sendAuthorised(dispatch, { operationId: id, worker: dispatch.worker });
       if (claimed.claimed) await sendClaimed(dispatch, claimed);
-      else await reconcileOne(reconcile, id, "evidence");
+      else if ((await reconcileOne(reconcile, id, "due")) === null) await repostQuarantined(reconcile, id);
       return;
     }
     case "AWAITING_APPROVAL":
@@ -118,6 +124,27 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: ATTEND_EVERY_MS,
       pass: async () => {
         await attendDue(contexts.approvals, { limit: SWEEP_LIMIT });
+      },
+    },
+    {
+      name: "trips",
+      everyMs: TRIPS_EVERY_MS,
+      pass: async () => {
+        await checkTrips(parts.ops);
+      },
+    },
+    {
+      name: "orphans",
+      everyMs: ORPHANS_EVERY_MS,
+      pass: async () => {
+        await sweepOrphans(contexts.reconcile);
+      },
+    },
+    {
+      name: "chain head",
+      everyMs: CHAIN_HEAD_EVERY_MS,
+      pass: async () => {
+        await tellChainHead(contexts.dispatch);
       },
     },
     {

@@ -3,7 +3,7 @@ import { askFurther } from "../../agent/index.js";
 import { decide, pendingFor, undo } from "../../approvals/index.js";
 import { probe } from "../../dispatch/index.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
-import { type HealthPart, opsUseCases } from "../../ops/index.js";
+import { type HealthPart, type OpsContext, opsUseCases } from "../../ops/index.js";
 import { reconcileOne } from "../../reconcile/index.js";
 import {
   changeBinding,
@@ -24,7 +24,7 @@ export interface ProcessParts {
 }
 
 export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases {
-  const { runs, approvals, dispatch, reconcile, agent } = contexts;
+  const { runs, approvals, agent } = contexts;
   return {
     fileTicket: (filing) => fileTicket(runs, filing),
     setTicketThread: (thread) => runs.db.tx((tx) => setTicketThread(tx, thread)),
@@ -37,18 +37,23 @@ export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
     pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
-    ops: opsUseCases({
-      db: dispatch.db,
-      ledger: dispatch,
-      directory: approvals.directory,
-      notices: dispatch.notices,
-      activePolicy: approvals.activePolicy,
-      log: dispatch.log,
-      maxAttempts: reconcile.reconcile.maxAttempts,
-      probe: async (operation) => (await probe(dispatch, operation)).evidence,
-      reconcile: (operationId) => reconcileOne(reconcile, operationId, "evidence"),
-      healthParts: () => healthParts(parts),
-    }),
+    ops: opsUseCases(opsContext(contexts, parts)),
+  };
+}
+
+/** What on-call's use cases need. */
+export function opsContext({ approvals, dispatch, reconcile }: Contexts, parts: ProcessParts): OpsContext {
+  return {
+    db: dispatch.db,
+    ledger: dispatch,
+    directory: approvals.directory,
+    notices: dispatch.notices,
+    activePolicy: approvals.activePolicy,
+    log: dispatch.log,
+    maxAttempts: reconcile.reconcile.maxAttempts,
+    probe: async (operation) => (await probe(dispatch, operation)).evidence,
+    reconcile: (operationId) => reconcileOne(reconcile, operationId, "evidence"),
+    healthParts: () => healthParts(parts),
   };
 }
 

@@ -1,0 +1,112 @@
+/**
+ * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
+ * provider does not show. Each finding is an incident, once, whoever finds it.
+ */
+import type { ProviderEffect } from "../domain/evidence.js";
+import { isOperationId, type OperationId } from "../domain/ids.js";
+import type { OperationStatus } from "../domain/operation.js";
+import { getOperation, openIncident, operationByProviderRef } from "../ledger/index.js";
+import type { ReconcileCtx } from "./context.js";
+
+/** States in which an effect at the provider is explained: it may happen, did happen, or was taken back. */
+const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
+  "DISPATCHED",
+  "OUTCOME_UNKNOWN",
+  "RECONCILING",
+  "QUARANTINED",
+  "CONFIRMED",
+  "REVERSED",
+]);
+const DEAD: ReadonlySet<string> = new Set(["failed", "canceled"]);
+const CONFIRMED_LIMIT = 1_000;
+
+export interface SweepResult {
+  /** false: the provider's list could not be read, and nothing was judged. */
+  readonly read: boolean;
+  readonly effects: number;
+  readonly orphans: number;
+  readonly missing: number;
+}
+
+/** One pass over everything that the provider made within the window. */
+export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
+  const [clock] = await ctx.db.sql<{ since: Date; now: Date }>(
+    "reconcile.window",
+    `SELECT countersign_now() - $1::bigint * interval '1 millisecond' AS since, countersign_now() AS now`,
+    [ctx.reconcile.orphanWindowMs],
+  );
+  if (clock === undefined) throw new Error("the database gave no time");
+  const listing = await ctx.provider.listSince(clock.since, { timeoutMs: ctx.timing.providerTimeoutMs });
+  if (listing.read === "failed") {
+    ctx.log.warn(
+      { reason: listing.reason },
+      "the provider's list could not be read; the books are compared later",
+    );
+    return { read: false, effects: 0, orphans: 0, missing: 0 };
+  }
+  let orphans = 0;
+  for (const effect of listing.effects) if (await isOrphan(ctx, effect)) orphans += 1;
+  const missing = await missingEffects(
+    ctx,
+    clock.since,
+    new Set(listing.effects.map((effect) => effect.ref)),
+  );
+  return { read: true, effects: listing.effects.length, orphans, missing };
+}
+
+/** An effect that names an operation of ours which cannot have made it, or names one that does not exist here. */
+async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<boolean> {
+  // Without our mark it was made elsewhere: the payment's own list counts it, and it is no orphan of ours.
+  if (DEAD.has(effect.status) || effect.operationId === null) return false;
+  const named: OperationId | null = isOperationId(effect.operationId) ? effect.operationId : null;
+  const operation =
+    (named === null ? null : await getOperation(ctx.db, named)) ??
+    (await operationByProviderRef(ctx.db, effect.ref));
+  if (operation !== null && EXPLAINED.has(operation.status)) return false;
+  await ctx.db.tx((tx) =>
+    openIncident(tx, ctx, {
+      kind: "orphan_effect",
+      dedupeKey: `orphan:${effect.ref}`,
+      operationId: operation?.id ?? null,
+      paymentId: null,
+      detail: {
+        effect: effect.ref,
+        payment: effect.target,
+        amount: Number(effect.amountMinor),
+        currency: effect.currency,
+        names: effect.operationId,
+        operationStatus: operation?.status ?? "not in the ledger",
+      },
+    }),
+  );
+  return true;
+}
+
+/** Confirmed within the window, older than the list's lag, and not listed: asked for by its reference before it is missed. */
+async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySet<string>): Promise<number> {
+  const rows = await ctx.db.sql<{ id: OperationId; provider_ref: string }>(
+    "reconcile.confirmed_since",
+    `SELECT id, provider_ref FROM operations
+      WHERE created_at >= $1 AND status = 'CONFIRMED' AND kind = 'refund' AND provider_ref IS NOT NULL
+        AND updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
+      ORDER BY created_at DESC, id DESC LIMIT $3`,
+    [since, ctx.reconcile.orphanLagMs, CONFIRMED_LIMIT],
+  );
+  let missing = 0;
+  for (const row of rows) {
+    if (listed.has(row.provider_ref)) continue;
+    const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+    if (reading.read === "failed" || reading.effects.some((effect) => !DEAD.has(effect.status))) continue;
+    missing += 1;
+    await ctx.db.tx((tx) =>
+      openIncident(tx, ctx, {
+        kind: "missing_effect",
+        dedupeKey: `missing:${row.id}`,
+        operationId: row.id,
+        paymentId: null,
+        detail: { providerRef: row.provider_ref, says: reading.effects.at(0)?.status ?? "no such effect" },
+      }),
+    );
+  }
+  return missing;
+}
