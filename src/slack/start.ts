@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { App, type HTTPReceiver, type Receiver } from "@slack/bolt";
 import { createGate, type Gate } from "./inbox/gate.js";
 import { registerListeners } from "./listeners/register.js";
+import type { SlackIdentity } from "./settings.js";
 import { createHttpReceiver, type HttpServer, startHttpServer } from "./transport/http.js";
 import { type IdentityReader, readIdentity } from "./transport/identity.js";
 import { type Sockets, type SocketTiming, startSockets } from "./transport/sockets.js";
@@ -26,7 +27,8 @@ const DRAIN_PATIENCE_MS = 8_000;
  */
 export async function startSlack(ctx: SlackContext, options: StartOptions): Promise<SlackHandle> {
   const identity = readIdentity(ctx.web, ctx.log, () => ctx.ids.random());
-  const { app, gate, http } = buildApp(ctx, identity);
+  const socketsRef: SocketsRef = { current: null };
+  const { app, gate, http } = buildApp(ctx, identity, socketsRef);
   const server = await startHttpServer({
     port: ctx.config.port,
     routes: options.routes,
@@ -37,6 +39,7 @@ export async function startSlack(ctx: SlackContext, options: StartOptions): Prom
   });
   registerListeners(app, ctx, monotonicMs);
   const sockets = openSockets(ctx, gate, options.socketTiming);
+  socketsRef.current = sockets;
   const parts: Parts = { ctx, identity, gate, server, sockets };
   try {
     await patiently(Promise.all([identity.known, sockets?.ready]));
@@ -57,10 +60,21 @@ interface Parts {
   readonly sockets: Sockets | null;
 }
 
+interface SocketsRef {
+  current: Sockets | null;
+}
+
+/** auth.test need not name the app; the sockets' hello does. */
+function knownIdentity(identity: IdentityReader, sockets: Sockets | null): SlackIdentity | null {
+  const known = identity.current();
+  return known === null || known.appId !== null ? known : { ...known, appId: sockets?.appId() ?? null };
+}
+
 /** Bolt with the gate in front of it. `authorize` instead of a token: Bolt then never calls auth.test by itself (facts §1.3). */
 function buildApp(
   ctx: SlackContext,
   identity: IdentityReader,
+  sockets: SocketsRef,
 ): { app: App; gate: Gate; http: HTTPReceiver | null } {
   const { transport, botToken, apiUrl } = ctx.config;
   const http = transport.mode === "http" ? createHttpReceiver(transport.signingSecret, ctx.log) : null;
@@ -80,7 +94,12 @@ function buildApp(
     logger: sdkLogger(ctx.log),
     clientOptions: { slackApiUrl: apiUrl, retryConfig: { retries: 0 }, rejectRateLimitedCalls: true },
   });
-  const gate = createGate({ ctx, app, identity: () => identity.current(), monotonicMs });
+  const gate = createGate({
+    ctx,
+    app,
+    identity: () => knownIdentity(identity, sockets.current),
+    monotonicMs,
+  });
   http?.init({ processEvent: (event) => gate.processEvent(event) } as Parameters<HTTPReceiver["init"]>[0]);
   return { app, gate, http };
 }

@@ -200,42 +200,57 @@ function endBlocks(view: ApprovalView): KnownBlock[] {
   return buttons.length === 0 ? decided : [...decided, actions("decide", buttons)];
 }
 
+/** Buttons only while a decision is asked for, and the Undo of a cooling-off; a decided card has none. */
 function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
   const value = approvalValue(approval.id, approval.cardVersion);
-  const details: ButtonSpec = { action: ACTIONS.approvalDetails, text: "Full text", value };
   const amount = amountOf(approval.binding);
-  switch (approval.state) {
-    case "PENDING":
-      return [
+  if (approval.state === "PENDING") {
+    return [
+      {
+        action: ACTIONS.approve,
+        text: amount === null ? "Approve" : `Approve ${amount}`,
+        value,
+        style: "primary",
+        says: `Approve: ${whatOf(approval.binding)}`,
+      },
+      {
+        action: ACTIONS.deny,
+        text: "Deny",
+        value,
+        style: "danger",
+        says: `Deny: ${whatOf(approval.binding)}`,
+      },
+      { action: ACTIONS.approvalDetails, text: "Full text", value },
+    ];
+  }
+  const cooling =
+    approval.state === "RELEASED" && operation.status === "PREPARED" && operation.notBefore !== null;
+  return cooling
+    ? [
         {
-          action: ACTIONS.approve,
-          text: amount === null ? "Approve" : `Approve ${amount}`,
-          value,
-          style: "primary",
-          says: `Approve: ${whatOf(approval.binding)}`,
-        },
-        {
-          action: ACTIONS.deny,
-          text: "Deny",
+          action: ACTIONS.undo,
+          text: "Undo",
           value,
           style: "danger",
-          says: `Deny: ${whatOf(approval.binding)}`,
+          says: `Undo: ${whatOf(approval.binding)}`,
         },
-        details,
-      ];
-    case "APPROVED":
-      return [{ action: ACTIONS.deny, text: "Deny after all", value, style: "danger" }, details];
-    case "RELEASED":
-      return operation.status === "PREPARED"
-        ? [{ action: ACTIONS.undo, text: "Undo", value, style: "danger" }, details]
-        : [];
-    case "DENIED":
-    case "EXPIRED":
-    case "VOIDED":
-      return [];
-    default:
-      return assertNever(approval.state, "approval state");
-  }
+      ]
+    : [];
+}
+
+/** In App Home: what this person approved or could have, and what has not been sent yet. */
+export function stoppableButtons(view: ApprovalView): ButtonSpec[] {
+  const { approval } = view;
+  const value = approvalValue(approval.id, approval.cardVersion);
+  return [
+    {
+      action: ACTIONS.deny,
+      text: "Deny after all",
+      value,
+      style: "danger",
+      says: `Deny after all: ${whatOf(approval.binding)}`,
+    },
+  ];
 }
 
 /** Who, when, note, and what came of it. */
@@ -321,6 +336,12 @@ function headline({ approval, operation }: ApprovalView): string {
     default:
       return assertNever(approval.state, "approval state");
   }
+}
+
+/** One line for a list. */
+export function approvalHeadline(view: ApprovalView): string {
+  const { binding } = view.approval;
+  return `${whatOf(binding)} for ${oneLine(binding.customerName)} (${oneLine(binding.customerRef)}). ${standingLine(view) ?? ""}`.trimEnd();
 }
 
 /** For notifications and screen readers: everything that the card says first. Escaped. */

@@ -8,7 +8,13 @@ import { actions, divider, header, note, ours, rows, theirs } from "../blocks/bu
 import { LIMITS } from "../limits.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { type ApprovalView, approvalHomeButtons, approvalHomeRows } from "./approval-card.js";
+import {
+  type ApprovalView,
+  approvalHeadline,
+  approvalHomeButtons,
+  approvalHomeRows,
+  stoppableButtons,
+} from "./approval-card.js";
 import { frozenLine, operationLine } from "./ops-views.js";
 import { runTitle } from "./run-card.js";
 
@@ -18,6 +24,8 @@ export interface HomeFacts {
   readonly approvals:
     | { readonly ok: true; readonly views: readonly ApprovalView[]; readonly more: boolean }
     | { readonly ok: false; readonly reason: string };
+  /** Approved, waiting for the other decisions of their step: still to be stopped by a no. */
+  readonly stoppable: readonly ApprovalView[];
   readonly tickets: readonly ListedRun[];
   readonly oncall: {
     readonly unknown: readonly Operation[];
@@ -28,7 +36,8 @@ export interface HomeFacts {
 }
 
 /** More would not fit a view of a hundred blocks. */
-export const HOME_APPROVALS = 10;
+export const HOME_APPROVALS = 8;
+export const HOME_STOPPABLE = 5;
 export const HOME_TICKETS = 10;
 const HOME_OPERATIONS = 8;
 
@@ -37,6 +46,7 @@ export function homeView(facts: HomeFacts): HomeView {
     ...(facts.notice === null ? [] : [ours(facts.notice), divider()]),
     header("Approvals for you"),
     ...approvalBlocks(facts.approvals),
+    ...stoppableBlocks(facts.stoppable),
     divider(),
     header("Your tickets"),
     ...ticketBlocks(facts.tickets),
@@ -68,6 +78,17 @@ function approvalBlocks(approvals: HomeFacts["approvals"]): KnownBlock[] {
       actions(`decide.${view.approval.id}`, approvalHomeButtons(view)),
     ]),
     ...(approvals.more ? [note("There are more; they come up here as these are decided.")] : []),
+  ];
+}
+
+function stoppableBlocks(views: readonly ApprovalView[]): KnownBlock[] {
+  if (views.length === 0) return [];
+  return [
+    header("Approved, not sent yet"),
+    ...views.flatMap((view) => [
+      theirs(approvalHeadline(view), 600),
+      actions(`stop.${view.approval.id}`, stoppableButtons(view)),
+    ]),
   ];
 }
 

@@ -1,5 +1,6 @@
 /** Tickets: filed by message, form or shortcut; bound, added to, stopped by whoever filed them. */
 
+import { sha256Hex } from "../../domain/canonical.js";
 import { mayFile } from "../../domain/policy/people.js";
 import { plainSlackText } from "../../domain/text/slack-text.js";
 import { type BindingAnswer, type FiledTicket, getTicket, type Ticket } from "../../runs/index.js";
@@ -104,7 +105,8 @@ export async function ticketSubmitted(ctx: SlackContext, form: Submitted): Promi
   const { teamId } = await ctx.web.identity();
   const filed = await ctx.useCases.fileTicket({
     source: "form",
-    dedupeKey: `form:${form.viewId}`,
+    // One window files one ticket, however often its button is pressed.
+    dedupeKey: `form:${form.viewId}:${sha256Hex(text).slice(0, 16)}`,
     teamId,
     filer: form.userId,
     text,

@@ -21,7 +21,7 @@ export async function askIdentity(client: WebClient): Promise<SlackIdentity> {
 async function appOfBot(client: WebClient, botId: string): Promise<string | null> {
   try {
     const answer = await client.bots.info({ bot: botId });
-    return answer.bot?.app_id ?? null;
+    return answer.bot?.id === botId ? (answer.bot.app_id ?? null) : null;
   } catch {
     return null;
   }

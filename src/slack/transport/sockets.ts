@@ -51,6 +51,7 @@ const TIMING: SocketTiming = {
 interface Connection {
   readonly receiver: SocketModeReceiver;
   readonly helloAtMs: number;
+  readonly appId: string | null;
   lastFrameAtMs: number;
   /** Resolves when the socket is gone, whoever closed it. */
   readonly gone: Promise<void>;
@@ -67,6 +68,8 @@ export interface Sockets {
   youngestHelloMs(): number | null;
   lastFrameMs(): number | null;
   lastError(): string | null;
+  /** The app that Slack's hello names; null before the first. */
+  appId(): string | null;
   stop(): Promise<void>;
 }
 
@@ -75,6 +78,7 @@ export function startSockets(options: SocketOptions): Sockets {
   const live = new Set<Connection>();
   const stopping = new AbortController();
   let lastError: string | null = null;
+  let appId: string | null = null;
   let resolveReady: () => void = () => {};
   let rejectReady: (error: Error) => void = () => {};
   const ready = new Promise<void>((resolve, reject) => {
@@ -89,6 +93,7 @@ export function startSockets(options: SocketOptions): Sockets {
     while (!stopping.signal.aborted) {
       try {
         const connection: Connection = await connect(options, timing, stopping.signal);
+        appId = connection.appId ?? appId;
         failures = 0;
         lastError = null;
         live.add(connection);
@@ -119,6 +124,7 @@ export function startSockets(options: SocketOptions): Sockets {
     youngestHelloMs: () => newest(live, (connection) => connection.helloAtMs),
     lastFrameMs: () => newest(live, (connection) => connection.lastFrameAtMs),
     lastError: () => lastError,
+    appId: () => appId,
     stop: async () => {
       stopping.abort();
       for (const connection of live) connection.close();
@@ -189,6 +195,7 @@ async function connect(
   const connection: Connection = {
     receiver,
     helloAtMs: options.monotonicMs(),
+    appId: frames.appId(),
     lastFrameAtMs: options.monotonicMs(),
     gone,
     ending,
@@ -241,6 +248,7 @@ function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, a
   const originals = client.listeners("ws_message") as ((data: unknown, isBinary: boolean) => unknown)[];
   client.removeAllListeners("ws_message");
   let connection: Connection | null = null;
+  let appId: string | null = null;
   let held: (() => void) | null = null;
 
   const through = (data: unknown, isBinary: boolean): void => {
@@ -255,6 +263,7 @@ function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, a
   client.on("ws_message", (data: unknown, isBinary: boolean) => {
     if (connection !== null) connection.lastFrameAtMs = options.monotonicMs();
     const frame = isBinary || typeof data !== "string" ? null : parse(data);
+    if (frame?.["type"] === "hello") appId = appOf(frame);
     if (frame?.["type"] === "disconnect") {
       options.log.info(
         { reason: frame["reason"] },
@@ -271,6 +280,7 @@ function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, a
     through(data, isBinary);
   });
   return {
+    appId: () => appId,
     attach: (to: Connection) => {
       connection = to;
     },
@@ -297,6 +307,12 @@ function eventless(receiver: SocketModeReceiver, frame: JsonObject): void {
     retry_reason: frame["retry_reason"],
     accepts_response_payload: frame["accepts_response_payload"],
   });
+}
+
+function appOf(hello: JsonObject): string | null {
+  const info = hello["connection_info"];
+  if (typeof info !== "object" || info === null || Array.isArray(info)) return null;
+  return typeof info["app_id"] === "string" ? info["app_id"] : null;
 }
 
 function hasInnerEvent(frame: JsonObject): boolean {
