@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { PAGE_HEADERS } from "./guard.js";
 
 const TYPES: Record<string, string> = {
@@ -17,6 +18,9 @@ const TYPES: Record<string, string> = {
   ".map": "application/json; charset=utf-8",
 };
 
+/** Packages whose browser module the page loads as it was published. */
+const VENDORED: Record<string, string> = { "/vendor/marked.js": "marked" };
+
 const FALLBACK = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Slack sandbox</title>
 <body style="font:16px/1.5 system-ui;max-width:40rem;margin:4rem auto;padding:0 1rem">
 <h1>Slack sandbox</h1><p>The page is not built here. The wire is at <code>/api/</code>, control at <code>/sandbox/</code>;
@@ -30,9 +34,11 @@ function isPagePath(path: string): boolean {
 export async function servePage(res: ServerResponse, directory: string, pathname: string): Promise<void> {
   const wanted = isPagePath(pathname) ? "index.html" : decodeSafely(pathname).slice(1);
   const root = normalize(directory + sep);
-  const file = normalize(join(root, wanted));
+  const vendored = Object.hasOwn(VENDORED, pathname) ? VENDORED[pathname] : undefined;
+  const file =
+    vendored === undefined ? normalize(join(root, wanted)) : fileURLToPath(import.meta.resolve(vendored));
   const type = TYPES[extname(file)];
-  if (!file.startsWith(root) || type === undefined) {
+  if ((vendored === undefined && !file.startsWith(root)) || type === undefined) {
     notFound(res);
     return;
   }

@@ -1,0 +1,134 @@
+/**
+ * Our ledger beside the provider's own list. Pure: two lists in, rows and disagreements out.
+ *
+ * 1. A refund of the provider counts as money when it neither failed nor was canceled.
+ * 2. An operation whose outcome is open agrees with either; one that ended without effect agrees with none.
+ * 3. What the provider has and no operation names was made elsewhere: told, and no disagreement of an operation.
+ */
+import { isObject, list, num, str } from "../json.js";
+
+/**
+ * @typedef {object} Operation
+ * @property {string} id
+ * @property {string} kind
+ * @property {string} status
+ * @property {string} order
+ * @property {number | null} amount minor units
+ * @property {string} currency upper case
+ * @property {number} attempts
+ * @property {string} providerRef
+ */
+/**
+ * @typedef {object} Effect
+ * @property {string} id
+ * @property {string} paymentIntent
+ * @property {number} amount minor units
+ * @property {string} currency upper case
+ * @property {string} status
+ * @property {string} operationId empty when it carries none
+ * @property {string} origin
+ */
+/** @typedef {{ operation: Operation | null, effects: Effect[], verdict: "agree" | "open" | "disagree" | "elsewhere", why: string }} Row */
+
+const OPEN = new Set(["DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
+const NOT_SENT = new Set(["AWAITING_APPROVAL", "PREPARED"]);
+const NO_EFFECT = new Set(["REJECTED", "VOIDED", "DENIED", "EXPIRED"]);
+
+/** @param {unknown} raw what the sandbox passes on from the product @returns {Operation[]} */
+export function readOperations(raw) {
+  const inner = isObject(raw) ? (raw["operations"] ?? raw) : raw;
+  const found = isObject(inner) ? inner["operations"] : inner;
+  return list(found).map((o) => ({
+    id: str(o["id"]),
+    kind: str(o["kind"]),
+    status: str(o["status"]),
+    order: str(o["order"]) || str(o["subscription"]),
+    amount: o["amount"] === null || o["amount"] === undefined ? null : Number(o["amount"]),
+    currency: str(o["currency"]).toUpperCase(),
+    attempts: num(o["attempts"], Array.isArray(o["attempts"]) ? o["attempts"].length : 0),
+    providerRef: str(o["providerRef"]),
+  }));
+}
+
+/** @param {unknown} raw @returns {Effect[]} */
+export function readEffects(raw) {
+  return list(isObject(raw) ? raw["effects"] : raw).map((e) => ({
+    id: str(e["id"]),
+    paymentIntent: str(e["paymentIntent"]),
+    amount: num(e["amount"], 0),
+    currency: str(e["currency"]).toUpperCase(),
+    status: str(e["status"]),
+    operationId: str(e["operationId"]),
+    origin: str(e["origin"]),
+  }));
+}
+
+/** @param {Effect} effect */
+const isMoney = (effect) => effect.status !== "failed" && effect.status !== "canceled";
+
+/** @param {Operation[]} operations @param {Effect[]} effects @returns {Row[]} */
+export function compare(operations, effects) {
+  const rows = operations.map((operation) => {
+    const own = effects.filter(
+      (e) => e.operationId === operation.id || (e.operationId === "" && e.id === operation.providerRef),
+    );
+    return { operation, effects: own, ...judge(operation, own) };
+  });
+  const named = new Set(rows.flatMap((row) => row.effects.map((e) => e.id)));
+  /** @type {Row[]} */
+  const elsewhere = effects
+    .filter((e) => !named.has(e.id))
+    .map((effect) => ({
+      operation: null,
+      effects: [effect],
+      verdict: effect.operationId === "" ? "elsewhere" : "disagree",
+      why:
+        effect.operationId === ""
+          ? "Made at the provider, by no operation of ours."
+          : "It names an operation that our ledger does not list.",
+    }));
+  return [...rows, ...elsewhere];
+}
+
+/** @param {Operation} operation @param {Effect[]} effects @returns {{ verdict: Row["verdict"], why: string }} */
+function judge(operation, effects) {
+  if (operation.kind !== "refund") return { verdict: "agree", why: "Moves no money at the provider." };
+  const money = effects.filter(isMoney);
+  const { status } = operation;
+  if (money.length > 1)
+    return { verdict: "disagree", why: `The provider made ${money.length} refunds for this one operation.` };
+  const [only] = money;
+  if (only !== undefined && (only.amount !== operation.amount || only.currency !== operation.currency)) {
+    return { verdict: "disagree", why: "Amount or currency differ." };
+  }
+  if (OPEN.has(status))
+    return {
+      verdict: "open",
+      why:
+        only === undefined
+          ? "Not known yet; the provider has nothing at the moment."
+          : "Not known yet; the provider has it.",
+    };
+  if (status === "CONFIRMED")
+    return only === undefined
+      ? { verdict: "disagree", why: "Our ledger says confirmed; the provider has no such refund." }
+      : { verdict: "agree", why: "Both have it once." };
+  if (only === undefined)
+    return { verdict: "agree", why: NOT_SENT.has(status) ? "Not sent yet." : "Neither has it." };
+  if (NO_EFFECT.has(status) || NOT_SENT.has(status) || status === "REVERSED") {
+    return { verdict: "disagree", why: `The provider made the refund; our ledger says ${status}.` };
+  }
+  return { verdict: "open", why: "A state that this page does not know." };
+}
+
+/** @param {number | null} amount minor units @param {string} currency */
+export function money(amount, currency) {
+  if (amount === null || currency === "") return "";
+  try {
+    const format = new Intl.NumberFormat("en-GB", { style: "currency", currency });
+    const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+    return `${format.format(amount / 10 ** digits)} ${currency}`;
+  } catch {
+    return `${amount} ${currency} (minor units)`;
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Slack's mrkdwn to a tree. Pure: no DOM, no names; the renderer puts those in.
+ *
+ * 1. Only `&amp;`, `&lt;` and `&gt;` are entities; everything between `<` and `>` is a link, a mention or a date.
+ * 2. `*`, `_`, `~` mark only where Slack marks: not inside words, not across lines, not around spaces.
+ * 3. Code keeps what stands in it; a link there shows its target.
+ */
+import { emojiChar } from "./emoji.js";
+
+/**
+ * @typedef {(
+ *   | { t: "text", text: string }
+ *   | { t: "bold" | "italic" | "strike" | "quote", children: Mark[] }
+ *   | { t: "code" | "pre", text: string }
+ *   | { t: "link", url: string, children: Mark[] }
+ *   | { t: "user" | "channel" | "group", id: string, label: string }
+ *   | { t: "broadcast", range: string }
+ *   | { t: "date", seconds: number, format: string, url: string, fallback: string }
+ *   | { t: "emoji", name: string }
+ *   | { t: "break" }
+ * )} Mark
+ */
+
+/** @param {string} text */
+export function decode(text) {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+/**
+ * @param {string} source
+ * @param {{ verbatim?: boolean }} [options] `verbatim`: bare addresses stay text
+ * @returns {Mark[]}
+ */
+export function parseMrkdwn(source, options = {}) {
+  const link = options.verbatim !== true;
+  /** @type {Mark[]} */
+  const out = [];
+  const parts = source.split("```");
+  // An unclosed fence is no fence.
+  const tail = parts.length % 2 === 0 ? `\`\`\`${parts.pop() ?? ""}` : "";
+  parts.forEach((part, index) => {
+    if (index % 2 === 1) out.push({ t: "pre", text: plainEntities(part.replace(/^\n|\n$/gu, "")) });
+    else blocks(trimAround(part, index, parts.length), link, out);
+  });
+  if (tail !== "") blocks(tail, link, out);
+  return out;
+}
+
+/** A fence stands on its own lines: the breaks next to it are not shown twice. @param {string} part @param {number} index @param {number} count */
+function trimAround(part, index, count) {
+  const start = index > 0 ? part.replace(/^\n/u, "") : part;
+  return index < count - 1 ? start.replace(/\n$/u, "") : start;
+}
+
+const QUOTE = /^(?:&gt;|>)(?!&gt;|>) ?/u;
+const QUOTE_REST = /^(?:&gt;|>){3} ?/u;
+
+/** @param {string} text @param {boolean} link @param {Mark[]} out */
+function blocks(text, link, out) {
+  if (text === "") return;
+  const lines = text.split("\n");
+  let broken = false;
+  for (let i = 0; i < lines.length; i += 1) {
+    const line = lines[i] ?? "";
+    if (QUOTE_REST.test(line)) {
+      const rest = [line.replace(QUOTE_REST, ""), ...lines.slice(i + 1)];
+      out.push({ t: "quote", children: joined(rest, link) });
+      return;
+    }
+    if (QUOTE.test(line)) {
+      const quoted = [];
+      while (i < lines.length && QUOTE.test(lines[i] ?? "")) {
+        quoted.push((lines[i] ?? "").replace(QUOTE, ""));
+        i += 1;
+      }
+      i -= 1;
+      out.push({ t: "quote", children: joined(quoted, link) });
+      broken = false;
+      continue;
+    }
+    if (broken) out.push({ t: "break" });
+    inline(line, link, out);
+    broken = true;
+  }
+}
+
+/** @param {string[]} lines @param {boolean} link @returns {Mark[]} */
+function joined(lines, link) {
+  /** @type {Mark[]} */
+  const out = [];
+  lines.forEach((line, index) => {
+    if (index > 0) out.push({ t: "break" });
+    inline(line, link, out);
+  });
+  return out;
+}
+
+const MARKERS = /** @type {const} */ ({ "*": "bold", _: "italic", "~": "strike" });
+const WORD = /[\p{L}\p{N}]/u;
+const EMOJI = /:([a-z0-9_+'-]+(?:::skin-tone-[2-6])?):/uy;
+
+/** One line. @param {string} text @param {boolean} link @param {Mark[]} out */
+function inline(text, link, out) {
+  let plain = "";
+  const flush = () => {
+    if (plain !== "") pushText(plain, link, out);
+    plain = "";
+  };
+  let i = 0;
+  while (i < text.length) {
+    const char = text[i] ?? "";
+    if (char === "`") {
+      const end = text.indexOf("`", i + 1);
+      if (end > i + 1) {
+        flush();
+        out.push({ t: "code", text: plainEntities(text.slice(i + 1, end)) });
+        i = end + 1;
+        continue;
+      }
+    } else if (char === "<") {
+      const end = text.indexOf(">", i);
+      const found = end > i + 1 ? entity(text.slice(i + 1, end)) : null;
+      if (found !== null) {
+        flush();
+        out.push(found);
+        i = end + 1;
+        continue;
+      }
+    } else if (char === ":") {
+      EMOJI.lastIndex = i;
+      const name = EMOJI.exec(text)?.[1];
+      if (name !== undefined && emojiChar(name) !== undefined) {
+        flush();
+        out.push({ t: "emoji", name });
+        i = EMOJI.lastIndex;
+        continue;
+      }
+    } else if (char === "*" || char === "_" || char === "~") {
+      const end = closing(text, i);
+      if (end !== -1) {
+        flush();
+        /** @type {Mark[]} */
+        const children = [];
+        inline(text.slice(i + 1, end), link, children);
+        out.push({ t: MARKERS[char], children });
+        i = end + 1;
+        continue;
+      }
+    }
+    plain += char;
+    i += 1;
+  }
+  flush();
+}
+
+/** Where the mark that opens at `start` closes, or -1. @param {string} text @param {number} start */
+function closing(text, start) {
+  const mark = text[start] ?? "";
+  const before = text[start - 1] ?? "";
+  const first = text[start + 1] ?? "";
+  if (WORD.test(before) || before === mark || first === "" || first === mark || /\s/u.test(first)) return -1;
+  for (let i = start + 1; i < text.length; i += 1) {
+    const char = text[i];
+    if (char === "`" || char === "<") {
+      const end = text.indexOf(char === "`" ? "`" : ">", i + 1);
+      if (end !== -1) i = end;
+    } else if (char === mark && !/\s/u.test(text[i - 1] ?? " ")) {
+      const after = text[i + 1] ?? "";
+      if (!WORD.test(after) && after !== mark) return i;
+    }
+  }
+  return -1;
+}
+
+/** What stands between `<` and `>`; null when it is none of Slack's. @param {string} inner @returns {Mark | null} */
+function entity(inner) {
+  const bar = inner.indexOf("|");
+  const target = bar === -1 ? inner : inner.slice(0, bar);
+  const label = bar === -1 ? "" : decode(inner.slice(bar + 1));
+  if (/^@[UWB]\w*$/u.test(target)) return { t: "user", id: target.slice(1), label };
+  if (/^#[CGD]\w*$/u.test(target)) return { t: "channel", id: target.slice(1), label };
+  if (target.startsWith("!subteam^")) return { t: "group", id: target.slice(9), label };
+  if (target.startsWith("!date^")) return date(target.slice(6), label);
+  if (/^!(?:here|channel|everyone)$/u.test(target)) return { t: "broadcast", range: target.slice(1) };
+  if (target.startsWith("!")) return { t: "text", text: label === "" ? `<${decode(inner)}>` : label };
+  if (/^(?:https?|mailto|tel):/iu.test(target)) {
+    const url = decode(target);
+    return {
+      t: "link",
+      url,
+      children: [{ t: "text", text: label === "" ? url.replace(/^mailto:/u, "") : label }],
+    };
+  }
+  return null;
+}
+
+/** `TS^FORMAT[^URL]`. @param {string} target @param {string} fallback @returns {Mark} */
+function date(target, fallback) {
+  const [seconds = "", format = "", url = ""] = target.split("^");
+  if (!/^\d+$/u.test(seconds) || format === "") return { t: "text", text: fallback };
+  return { t: "date", seconds: Number(seconds), format: decode(format), url: decode(url), fallback };
+}
+
+/** Code shows links as their target. @param {string} text */
+function plainEntities(text) {
+  return decode(text.replace(/<([^<>|]+)(?:\|[^<>]*)?>/gu, (_whole, /** @type {string} */ target) => target));
+}
+
+const BARE_URL = /\bhttps?:\/\/[^\s<>|]*[^\s<>|.,;:!?)\]'"]/giu;
+
+/** @param {string} raw @param {boolean} link @param {Mark[]} out */
+function pushText(raw, link, out) {
+  const text = decode(raw);
+  if (!link) {
+    out.push({ t: "text", text });
+    return;
+  }
+  let from = 0;
+  for (const found of text.matchAll(BARE_URL)) {
+    if (found.index > from) out.push({ t: "text", text: text.slice(from, found.index) });
+    out.push({ t: "link", url: found[0], children: [{ t: "text", text: found[0] }] });
+    from = found.index + found[0].length;
+  }
+  if (from < text.length) out.push({ t: "text", text: text.slice(from) });
+}
+
+/** A plain_text: emoji and line breaks, nothing else. @param {string} text @param {boolean} emoji @returns {Mark[]} */
+export function parsePlain(text, emoji) {
+  /** @type {Mark[]} */
+  const out = [];
+  text.split("\n").forEach((line, index) => {
+    if (index > 0) out.push({ t: "break" });
+    if (!emoji) {
+      if (line !== "") out.push({ t: "text", text: line });
+      return;
+    }
+    let from = 0;
+    for (const found of line.matchAll(/:([a-z0-9_+'-]+(?:::skin-tone-[2-6])?):/gu)) {
+      const name = found[1] ?? "";
+      if (emojiChar(name) === undefined || found.index < from) continue;
+      if (found.index > from) out.push({ t: "text", text: line.slice(from, found.index) });
+      out.push({ t: "emoji", name });
+      from = found.index + found[0].length;
+    }
+    if (from < line.length) out.push({ t: "text", text: line.slice(from) });
+  });
+  return out;
+}
