@@ -92,6 +92,14 @@ export const inOrder =
   ({ number }) =>
     plays[Math.min(number, plays.length) - 1] ?? says("Nothing left to say.");
 
+/** Plays by how far the conversation is, so that a call that is made again is answered as the first time, with new ids. */
+export const byTurn =
+  (...turns: (() => Play)[]): Script =>
+  ({ body }) => {
+    const done = body.messages.filter((message) => message.role === "assistant").length;
+    return (turns[Math.min(done, turns.length - 1)] ?? (() => says("Nothing left to say.")))();
+  };
+
 export async function startMessagesStub(first: Script = () => says("Done.")): Promise<MessagesStub> {
   const requests: StubRequest[] = [];
   let script = first;

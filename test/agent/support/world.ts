@@ -44,7 +44,6 @@ import {
 import type { PaymentsControl } from "../../../src/sandbox/payments/index.js";
 import { cancelOrder, demoShop, importShop, type ShopFile } from "../../../src/shop/index.js";
 import { People } from "../../approvals/harness.js";
-import { SECRET_KEY } from "../../payments/support.js";
 import type { MessagesStub } from "../../support/messages-stub.js";
 import { waitFor } from "../../support/wait.js";
 
@@ -69,6 +68,9 @@ roles:
   finance: { users: [U_FIN1, U_FIN2] }
   oncall: { users: [U_ONC1, U_ONC2] }
 `;
+
+/** The only key that the payments sandbox of the tests accepts. */
+const SECRET_KEY = "sk_test_sandbox";
 
 export const SETTINGS: PlannerSettings = {
   maxOutputTokens: 1024,
