@@ -15,6 +15,7 @@ import type { ApprovalId, CallId, OperationId, RunId, TicketId } from "../domain
 import type { Intent, Operation } from "../domain/operation.js";
 import type { Judge, Judgement, JudgeSubject } from "../domain/ports/judge.js";
 import * as ledger from "../ledger/index.js";
+import { changesForAudit, voteFacts } from "./audit.js";
 import { comparePolicy, compareWorldAndVoters, refusalSentence } from "./compare.js";
 import type { ApprovalsContext } from "./context.js";
 import { DRIFT_CODE, tellThread } from "./rearm.js";
@@ -182,6 +183,11 @@ async function replaceIn(
     actor: "system:approvals",
     code: DRIFT_CODE,
     detail: `What was approved no longer holds, so nothing was sent. ${detail}`,
+    approval: {
+      approvalId: approval.id,
+      votes: await voteFacts(tx, approval.id),
+      changes: changesForAudit(changes),
+    },
   });
   if (!voided.moved) return { outcome: "unchanged", operation: voided.operation };
   await move(tx, ctx, approval, { to: "VOIDED", endCode: "drift", endDetail: detail });

@@ -7,6 +7,7 @@ import type { ApprovalId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement } from "../domain/ports/judge.js";
 import * as ledger from "../ledger/index.js";
+import { changesForAudit, voteFacts } from "./audit.js";
 import type { ApprovalsContext } from "./context.js";
 import { type RequestContext, request } from "./request.js";
 import { move } from "./transition.js";
@@ -35,12 +36,19 @@ export async function rearm(
   const { approval, operation, judgement, changes } = drifted;
   const detail = changesText(changes);
   const mayAskAgain = materialFieldsHold(changes) && judgement.answer !== "refuse";
-  if (!mayAskAgain) {
+  const fact = {
+    approvalId: approval.id,
+    votes: await voteFacts(tx, approval.id),
+    changes: changesForAudit(changes),
+  };
+  if (mayAskAgain) await ledger.noteApprovalVoided(tx, operation, fact);
+  else {
     await ledger.voidOperation(tx, ctx.ledger, {
       operationId: operation.id,
       actor: "system:approvals",
       code: DRIFT_CODE,
       detail: `What was approved no longer holds, so nothing was done. ${detail}`,
+      approval: fact,
     });
   }
   await move(tx, ctx, approval, { to: "VOIDED", endCode: "drift", endDetail: detail });

@@ -3,6 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { Approval, ApprovalEndCode } from "../domain/approval.js";
 import { formatMoney } from "../domain/money.js";
 import * as ledger from "../ledger/index.js";
+import { voteFacts } from "./audit.js";
 import type { ApprovalsContext } from "./context.js";
 import { getApproval } from "./rows.js";
 import { move, tellTurn } from "./transition.js";
@@ -51,11 +52,14 @@ export async function deny(
   },
 ): Promise<Approval | null> {
   const detail = denialSentence(approval, voter.note, how);
+  const before = await voteFacts(tx, approval.id);
   const ending = await ledger.deny(tx, ctx.ledger, {
     operationId: approval.operationId,
     actor: `slack:${voter.userId}`,
     code: how.code,
     detail,
+    // The votes that this no overrules; the no itself is the event's actor.
+    approval: { approvalId: approval.id, votes: before },
   });
   if (!ending.moved) return null;
   await storeVote(tx, ctx, approval, voter, "deny");
@@ -98,6 +102,7 @@ export async function expireNow(tx: Tx, ctx: RecordContext, approval: Approval):
     actor: "system:approvals",
     code: "expired",
     detail,
+    approval: { approvalId: approval.id, votes: await voteFacts(tx, approval.id) },
   });
   const after = ending.moved
     ? await move(tx, ctx, approval, { to: "EXPIRED", endCode: "expired", endDetail: detail })

@@ -12,8 +12,10 @@
 import type { Tx } from "../db/connect.js";
 import type { Approval, Change } from "../domain/approval.js";
 import { changesText } from "../domain/approval-words.js";
+import { operationKey } from "../domain/identity.js";
 import type { ApprovalId, OperationId, RunId, TurnId } from "../domain/ids.js";
 import * as ledger from "../ledger/index.js";
+import { voteFacts } from "./audit.js";
 import { changesToJson } from "./binding-json.js";
 import { comparePolicy, compareWorldAndVoters } from "./compare.js";
 import type { ApprovalsContext } from "./context.js";
@@ -68,10 +70,11 @@ interface People {
 async function releaseIn(
   tx: Tx,
   ctx: ApprovalsContext,
-  turn: HeldTurn,
+  asked: HeldTurn,
   people: People,
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
-  const approvals = await expireOverdue(tx, ctx, await lockTurn(tx, turn.turnId));
+  const approvals = await expireOverdue(tx, ctx, await lockTurn(tx, asked.turnId));
+  const turn = withOperations(asked, approvals);
   const undecided = idsOf(approvals, "PENDING");
   if (undecided.length > 0) return { outcome: "still_held", waiting: undecided, rearmed: [] };
 
@@ -89,6 +92,16 @@ async function releaseIn(
   const compared = await compareAll(tx, ctx, turn, complete, people.readings);
   if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
   return prepareAll(tx, ctx, turn, compared.changes);
+}
+
+/** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
+function withOperations(turn: HeldTurn, approvals: readonly Approval[]): HeldTurn {
+  const byKey = new Map(approvals.map(({ binding, operationId }) => [operationKey(binding), operationId]));
+  const calls = turn.calls.map((call) => {
+    const operationId = "proposal" in call ? byKey.get(operationKey(call.proposal.intent)) : undefined;
+    return operationId === undefined ? call : { callId: call.callId, operationId };
+  });
+  return { ...turn, calls };
 }
 
 /** The deadline holds here too, sweep or no sweep. A decided approval no longer expires. */
@@ -141,7 +154,7 @@ async function prepareAll(
     const approvals = await readTurn(tx, turn.turnId);
     const found = new Map<OperationId, readonly Change[]>();
     const calls = await ledger.prepareTurn(tx, ctx.ledger, {
-      calls: turn.calls.map((call) => entryOf(call, approvals, worldChanges, found)),
+      calls: await entriesOf(tx, turn, approvals, worldChanges, found),
       judge: ctx.judge,
       onHold: async (on, held) => {
         const armed = await request(on, ctx, {
@@ -168,36 +181,46 @@ async function prepareAll(
   throw new Error(`turn ${turn.turnId} finds new drift in every pass`);
 }
 
-function entryOf(
-  call: TurnCall<ledger.Proposal>,
+async function entriesOf(
+  tx: Tx,
+  turn: HeldTurn,
   approvals: readonly Approval[],
   worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
   found: Map<OperationId, readonly Change[]>,
-): ledger.TurnEntry {
-  if ("proposal" in call) return call;
-  const approval = approvals.find(
-    (each) => each.operationId === call.operationId && each.state === "APPROVED",
-  );
-  const { callId, operationId } = call;
-  if (approval === undefined) return { callId, operationId, approval: null, bindingConfirmed: true };
-  return {
-    callId,
-    operationId,
-    bindingConfirmed: !approval.binding.bindingUnconfirmed,
-    approval: {
-      approvalId: approval.id,
-      approvedBy: yesVoters(approval),
-      accepts: async (_tx, { judgement }) => {
-        const changes = [
-          ...(worldChanges.get(approval.id) ?? []),
-          ...comparePolicy(approval, judgement, siblingEnded(approvals, operationId)),
-        ];
-        if (changes.length === 0) return { holds: true };
-        found.set(operationId, changes);
-        return { holds: false, changes: changesToJson(changes) };
-      },
-    },
-  };
+): Promise<readonly ledger.TurnEntry[]> {
+  const entries: ledger.TurnEntry[] = [];
+  for (const call of turn.calls) {
+    if ("proposal" in call) {
+      entries.push(call);
+      continue;
+    }
+    const { callId, operationId } = call;
+    const approval = approvals.find((each) => each.operationId === operationId && each.state === "APPROVED");
+    entries.push(
+      approval === undefined
+        ? { callId, operationId, approval: null, bindingConfirmed: true }
+        : {
+            callId,
+            operationId,
+            bindingConfirmed: !approval.binding.bindingUnconfirmed,
+            approval: {
+              approvalId: approval.id,
+              approvedBy: yesVoters(approval),
+              votes: await voteFacts(tx, approval.id),
+              accepts: async (_tx, { judgement }) => {
+                const changes = [
+                  ...(worldChanges.get(approval.id) ?? []),
+                  ...comparePolicy(approval, judgement, siblingEnded(approvals, operationId)),
+                ];
+                if (changes.length === 0) return { holds: true };
+                found.set(operationId, changes);
+                return { holds: false, changes: changesToJson(changes) };
+              },
+            },
+          },
+    );
+  }
+  return entries;
 }
 
 /** Another call of this turn was counted when this one was judged, and does not go ahead. */

@@ -3,6 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import { next, type Operation } from "../domain/operation.js";
 import { announce } from "./announce.js";
+import { approvalData } from "./approval-facts.js";
 import type { LedgerCtx } from "./context.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { actorName, textName } from "./subjects.js";
@@ -36,7 +37,11 @@ export async function endWithoutEffect(
     event,
     actor: await actorName(tx, request.actor),
     // What a person wrote stays erasable.
-    data: { code: request.code, detail: byPerson ? await textName(tx, request.detail) : request.detail },
+    data: {
+      code: request.code,
+      detail: byPerson ? await textName(tx, request.detail) : request.detail,
+      ...(request.approval === undefined ? {} : await approvalData(tx, request.approval)),
+    },
     patch: { result: { code: request.code, detail: request.detail }, fence: true },
   });
   if (ended === null) return { moved: false, operation };

@@ -12,6 +12,7 @@
  *  6. No transaction is open across a call to the outside.
  */
 
+export { noteApprovalVoided } from "./approval-facts.js";
 export { attemptsOf } from "./attempts.js";
 export { exportAudit, verifyAudit } from "./audit.js";
 export { sealBlocks } from "./audit-blocks.js";

@@ -7,7 +7,13 @@ import { canonicalData } from "./json.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { runOne, statement } from "./statement.js";
 
-export type NoteType = "join" | "handover" | "late_answer" | "lease_taken_over" | "authorise";
+export type NoteType =
+  | "join"
+  | "handover"
+  | "late_answer"
+  | "lease_taken_over"
+  | "authorise"
+  | "approval_voided";
 
 export interface NoteRequest {
   readonly id: OperationId;

@@ -4,6 +4,7 @@ import { CountersignError } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement } from "../domain/ports/judge.js";
+import { approvalData } from "./approval-facts.js";
 import { type Candidate, paymentOf, type Site } from "./candidate.js";
 import type { LedgerCtx } from "./context.js";
 import { endWithoutEffect } from "./endings.js";
@@ -80,7 +81,7 @@ async function release(
   },
 ): Promise<Operation> {
   const { operation, source, judgement } = parts;
-  const { approvalId, approvedBy } = source.approval;
+  const { approvalId, approvedBy, votes = [] } = source.approval;
   const released = await move(tx, {
     id: operation.id,
     from: "AWAITING_APPROVAL",
@@ -89,7 +90,7 @@ async function release(
     event: "release",
     actor: "system:approvals",
     data: {
-      approval: approvalId,
+      ...(await approvalData(tx, { approvalId, votes })),
       approvedBy: await personNames(tx, approvedBy),
       policyHash: judgement.policyHash,
       answerHash: judgement.answerHash,
@@ -124,17 +125,21 @@ const decisionJson = (judgement: Judgement): JsonObject =>
 export async function voidHeld(
   tx: Tx,
   ctx: LedgerCtx,
-  operation: Operation,
+  held: Extract<Candidate["source"], { kind: "held" }>,
   reason: { code: string; sentence: string },
 ): Promise<Operation> {
   const ended = await endWithoutEffect(tx, ctx, "void", {
-    operationId: operation.id,
+    operationId: held.operation.id,
     actor: "system:ledger",
     code: reason.code,
     detail: reason.sentence,
+    approval: { approvalId: held.approval.approvalId, votes: held.approval.votes ?? [] },
   });
   if (!ended.moved) {
-    throw new CountersignError("lost_lock", `operation ${operation.id} moved although its row is locked`);
+    throw new CountersignError(
+      "lost_lock",
+      `operation ${held.operation.id} moved although its row is locked`,
+    );
   }
   return ended.operation;
 }

@@ -321,7 +321,7 @@ async function refuse(
 async function endHeld(tx: Tx, ctx: LedgerCtx, candidate: Candidate, reason: Refusal): Promise<PerCall> {
   const { callId, source } = candidate;
   if (source.kind !== "held") throw new CountersignError("not_held", `call ${callId} was not held`);
-  return { callId, outcome: "ended", operation: await voidHeld(tx, ctx, source.operation, reason) };
+  return { callId, outcome: "ended", operation: await voidHeld(tx, ctx, source, reason) };
 }
 
 /** The second call of a turn that asks for the same gets the first one's answer. */

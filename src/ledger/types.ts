@@ -36,11 +36,32 @@ export interface Proposal {
   readonly further?: { readonly askedBy: string; readonly of: OperationId };
 }
 
+/** One person's vote as the audit log states it. */
+export interface VoteFact {
+  /** Slack user id; the log names its salted hash. */
+  readonly userId: string;
+  readonly verdict: "approve" | "deny";
+  readonly role: string;
+  /** The list or user group that gave the role when the vote was given; null: not recorded. */
+  readonly grantedBy: string | null;
+  /** UTC, ISO 8601. */
+  readonly at: string;
+}
+
+/** The approval that an event is about, for the audit log. */
+export interface ApprovalFact {
+  readonly approvalId: ApprovalId;
+  readonly votes: readonly VoteFact[];
+  /** What no longer held, without names of people. */
+  readonly changes?: readonly Json[];
+}
+
 /** An approval whose votes are complete, as its room knows it. */
 export interface ApprovedBinding {
   readonly approvalId: ApprovalId;
   /** Slack user ids. */
   readonly approvedBy: readonly string[];
+  readonly votes?: readonly VoteFact[];
   /** Compares world, policy and voters with the binding, in the transaction that prepares. */
   accepts(tx: Tx, now: { operation: Operation; judgement: Judgement }): Promise<BindingCheck>;
 }
@@ -199,6 +220,8 @@ export interface EndWithoutEffect {
   /** Machine code and a sentence; both are stored as the result and replayed. */
   readonly code: string;
   readonly detail: string;
+  /** The approval whose decision this is. */
+  readonly approval?: ApprovalFact;
 }
 
 export type LocalOutcome =

@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { attendDue, releaseTurn } from "../../src/approvals/index.js";
+import {
+  approvalOfOperation,
+  attendDue,
+  ownerGone,
+  releaseTurn,
+  replaceDrifted,
+} from "../../src/approvals/index.js";
+import { eventsOf, verifyAudit, waitersOf } from "../../src/ledger/index.js";
 import { withDatabase } from "../support/database.js";
 import { type Harness, type Held, harness, POLICY, turnCalls } from "./harness.js";
 import {
@@ -149,6 +156,32 @@ describe("a held turn is released as a whole, once", () => {
     expect((await balanceOf(h.db, "ORD-3")).reserved).toBe(22_000);
   });
 
+  it("a sibling that was small alone is held at the release, when the two together pass the line", async () => {
+    const held = await heldTurn(refund("ORD-3", 38_000n), refund("ORD-3", 2_000n));
+    expect(held.outcomes.map((call) => call.outcome)).toEqual(["held", "ready"]);
+    await h.click("U_SUP1", approvalAt(held, 0));
+    const release = await h.release(held);
+    expect(release).toMatchObject({ outcome: "still_held", rearmed: [expect.stringMatching(/^apr_/)] });
+    expect((await approvalNow(h.db, approvalAt(held, 0).id)).state).toBe("APPROVED");
+    expect((await balanceOf(h.db, "ORD-3")).reserved).toBe(0);
+    if (release.outcome !== "still_held") return;
+    const [second] = release.rearmed;
+    if (second === undefined) throw new Error("not asked");
+    await h.click("U_SUP2", second);
+    expect((await h.release(held)).outcome).toBe("released");
+    expect((await balanceOf(h.db, "ORD-3")).reserved).toBe(40_000);
+  });
+
+  it("a small sibling of a denied refund is prepared alone", async () => {
+    const held = await heldTurn(refund("ORD-3", 38_000n), refund("ORD-3", 2_000n));
+    await h.click("U_SUP1", approvalAt(held, 0), "deny");
+    expect(await h.release(held)).toMatchObject({
+      outcome: "released",
+      calls: [{ outcome: "ended" }, { outcome: "prepared" }],
+    });
+    expect((await balanceOf(h.db, "ORD-3")).reserved).toBe(2_000);
+  });
+
   it("people cannot be read: nothing is released and nothing is lost", async () => {
     const held = await heldTurn(refund("ORD-1", 18_000n));
     await h.click("U_SUP1", onlyApproval(held));
@@ -179,6 +212,57 @@ describe("a held turn is released as a whole, once", () => {
     const minutes = ((call.operation.notBefore?.getTime() ?? 0) - Date.now()) / 60_000;
     expect(minutes).toBeGreaterThan(5);
     expect(minutes).toBeLessThan(15);
+  });
+});
+
+describe("the audit log", () => {
+  it("says who voted, in which role and by what right, without their names; a release, a void and a no each once", async () => {
+    const held = await heldTurn(refund("ORD-1", 18_000n));
+    await h.click("U_SUP1", onlyApproval(held));
+    await h.order({ ref: "ORD-1", captured: 19_000 });
+    await h.release(held);
+    const [again] = await current(h.db, held);
+    if (again === undefined) throw new Error("not asked again");
+    await h.click("U_SUP2", again);
+    await h.release(held);
+    await h.click("U_SUP1", again, "deny", { note: "on second thoughts" });
+    const events = await eventsOf(h.db, operationAt(held, 0));
+    expect(events.map(({ type }) => type)).toEqual(["hold", "approval_voided", "release", "deny"]);
+    const [, voided, released, denied] = events;
+    expect(voided?.data).toMatchObject({
+      approval: onlyApproval(held).id,
+      votes: [{ verdict: "approve", role: "supervisor", grantedBy: "list" }],
+    });
+    expect(JSON.stringify(voided?.data)).toContain("captured");
+    expect(released?.data).toMatchObject({ approval: again.id, votes: [{ verdict: "approve" }] });
+    expect(denied).toMatchObject({
+      actor: "slack:U_SUP1",
+      data: { code: "denied_late", approval: again.id },
+    });
+    const [stored] = await h.db.sql<{ bodies: string }>(
+      undefined,
+      "SELECT string_agg(body, ' ') AS bodies FROM operation_events",
+    );
+    expect(stored?.bodies).not.toMatch(/U_SUP|second thoughts/);
+    expect((await verifyAudit(h.db)).intact).toBe(true);
+  });
+});
+
+describe("who waited for an operation that drifted at the claim", () => {
+  it("waits for its successor, which is handed to them when its owner is stopped", async () => {
+    const held = await heldTurn(refund("ORD-1", 6_000n));
+    const waiter = await h.turn(await h.ticket({ filers: ["U_OTHER"] }), [refund("ORD-1", 6_000n)]);
+    expect(waiter.outcomes).toMatchObject([{ outcome: "same", operation: { id: operationAt(held, 0) } }]);
+    await h.click("U_SUP1", onlyApproval(held));
+    await h.release(held);
+    await h.order({ ref: "ORD-1", captured: 19_000 });
+    const replaced = await replaceDrifted(h.ctx, { operationId: operationAt(held, 0) });
+    if (replaced.outcome !== "replaced" || replaced.successor === null) throw new Error(replaced.outcome);
+    const successor = replaced.successor.id;
+    expect(await waitersOf(h.db, successor)).toMatchObject([{ runId: waiter.runId, filer: "U_OTHER" }]);
+    await h.db.tx((tx) => ownerGone(tx, h.ctx, { runId: held.runId, actor: `run:${held.runId}` }));
+    expect(await statusOf(h.db, successor)).toBe("AWAITING_APPROVAL");
+    expect((await approvalOfOperation(h.db, successor))?.runId).toBe(waiter.runId);
   });
 });
 
