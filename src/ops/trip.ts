@@ -57,8 +57,11 @@ function over(count: number, line: number, one: string, many: string): string[] 
   return count >= limit ? [`${count} ${count === 1 ? one : many} (the policy's line is ${line})`] : [];
 }
 
+/** What looking at the lines needs of the context. */
+type TripContext = Pick<OpsContext, "db" | "ledger" | "activePolicy" | "log">;
+
 /** Looks at the lines and freezes where one is reached. Returns what it froze. */
-export async function checkTrips(ctx: OpsContext): Promise<readonly Trip[]> {
+export async function checkTrips(ctx: TripContext): Promise<readonly Trip[]> {
   const policy = await ctx.activePolicy(ctx.db);
   const switches = await ledger.freezeStates(ctx.db);
   const frozen = new Set(switches.filter((state) => state.frozen).map((state) => state.kind));
