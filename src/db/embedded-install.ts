@@ -105,17 +105,14 @@ export function reachableDataDir(wanted: string, user: ServerUser | undefined): 
   return target;
 }
 
-/** Makes the data directory when it is missing; refuses one of another major version or another user. */
+/** Makes the data directory when it is missing. */
 export async function initialise(
   binaries: Binaries,
   dataDir: string,
   user: ServerUser | undefined,
   options: { readonly password: string | undefined; readonly sync: boolean },
 ): Promise<void> {
-  if (existsSync(dataDir)) {
-    checkExisting(binaries, dataDir);
-    return;
-  }
+  if (existsSync(dataDir)) return;
   const draft = `${dataDir}.draft-${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
@@ -155,7 +152,9 @@ export async function initialise(
   }
 }
 
-function checkExisting(binaries: Binaries, dataDir: string): void {
+/** Refuses a folder that is not a data directory, or one of another major version or another user. */
+export function checkExisting(binaries: Binaries, dataDir: string): void {
+  if (!existsSync(dataDir)) return;
   let version: string;
   try {
     version = readFileSync(join(dataDir, "PG_VERSION"), "utf8").trim();

@@ -18,6 +18,8 @@ export interface Owner {
 const OWNER_FILE = "countersign.owner.json";
 /** A keeper whose program is gone is stopping its server: wait for that long before calling it stuck. */
 const STOPPING_MS = 30_000;
+/** A program that was told to end a moment ago may still be there: wait for that long before calling the folder taken. */
+const LEAVING_MS = 1_500;
 const POLL_MS = 50;
 
 export function writeOwner(dataDir: string, owner: Owner): void {
@@ -36,15 +38,13 @@ export async function releasePrevious(dataDir: string): Promise<void> {
     rmSync(pidFile, { force: true });
     return;
   }
-  if (
-    owner !== undefined &&
-    owner.program !== process.pid &&
-    isAlive(owner.program) &&
-    isAlive(owner.keeper)
-  ) {
-    throw new EmbeddedError(
-      `${dataDir} is in use by process ${owner.program}; end it first, or choose another data directory`,
-    );
+  for (let waited = 0; owner !== undefined && isHeld(owner); waited += POLL_MS) {
+    if (waited >= LEAVING_MS) {
+      throw new EmbeddedError(
+        `${dataDir} is in use by process ${owner.program}; end it first, or choose another data directory`,
+      );
+    }
+    await delay(POLL_MS);
   }
   if (owner === undefined || !isAlive(owner.keeper)) signal(server, "SIGINT");
   const patience = STOPPING_MS / POLL_MS;
@@ -82,12 +82,25 @@ function isServerOf(pid: number, dataDir: string): boolean {
   }
 }
 
+/** A program and its keeper both live, and it is not we who start again. */
+function isHeld(owner: Owner): boolean {
+  return owner.program !== process.pid && isAlive(owner.program) && isAlive(owner.keeper);
+}
+
+/** A process that has ended but that nobody has reaped (pid 1 of many containers does not) is not alive. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  if (process.platform !== "linux") return true;
+  try {
+    // "PID (name) STATE …"; the name may hold blanks and brackets.
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.charAt(stat.lastIndexOf(")") + 2) !== "Z";
+  } catch {
+    return false;
   }
 }
 

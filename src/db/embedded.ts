@@ -17,7 +17,13 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { EmbeddedError } from "./embedded-error.js";
-import { initialise, locateBinaries, reachableDataDir, serverUser } from "./embedded-install.js";
+import {
+  checkExisting,
+  initialise,
+  locateBinaries,
+  reachableDataDir,
+  serverUser,
+} from "./embedded-install.js";
 import { type Owner, releasePrevious, writeOwner } from "./embedded-owner.js";
 
 export { EmbeddedError } from "./embedded-error.js";
@@ -63,6 +69,7 @@ export async function startEmbedded(options: EmbeddedOptions = {}): Promise<Embe
   mkdirSync(dirname(wanted), { recursive: true });
   const user = serverUser(wanted);
   const dataDir = reachableDataDir(wanted, user);
+  checkExisting(binaries, dataDir);
   await releasePrevious(dataDir);
 
   const auth = options.auth ?? "scram";

@@ -40,11 +40,21 @@ export class MigrationError extends Error {
   }
 }
 
-/** Applies what is missing; returns the names of the migrations that were applied now (none when up to date). */
-export async function applyMigrations(url: string): Promise<readonly string[]> {
+export interface MigrateOptions {
+  /** Where the migrations are. Default: prisma/migrations of the product. */
+  readonly folder?: string;
+}
+
+/**
+ * Applies what is missing; returns the names of the migrations that were applied now (none when up to date). A database that is
+ * ahead of this program (the newer half of a rolling deploy has migrated it) is left as it is.
+ *
+ * @throws MigrationError that names the migration and says what to do
+ */
+export async function applyMigrations(url: string, options: MigrateOptions = {}): Promise<readonly string[]> {
   return withAdvisoryLock(url, () =>
     withEngine(url, async (engine, adapter) => {
-      const migrationsList = readMigrations();
+      const migrationsList = readMigrations(options.folder);
       const before = await engine.diagnoseMigrationHistory({
         migrationsList,
         optInToShadowDatabase: false,
@@ -146,21 +156,21 @@ async function appliedMigrations(url: string): Promise<string[]> {
   });
 }
 
-function readMigrations(): MigrationList {
-  const lock = readOptional(join(MIGRATIONS_DIR, "migration_lock.toml"));
-  const names = readdirSync(MIGRATIONS_DIR, { withFileTypes: true })
+function readMigrations(folder: string = MIGRATIONS_DIR): MigrationList {
+  const lock = readOptional(join(folder, "migration_lock.toml"));
+  const names = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name)
     .sort();
   return {
-    baseDir: MIGRATIONS_DIR,
+    baseDir: folder,
     lockfile: { path: "migration_lock.toml", content: lock },
     shadowDbInitScript: "",
     migrationDirectories: names.map((name) => ({
       path: name,
       migrationFile: {
         path: "migration.sql",
-        content: { tag: "ok", value: readFileSync(join(MIGRATIONS_DIR, name, "migration.sql"), "utf8") },
+        content: { tag: "ok", value: readFileSync(join(folder, name, "migration.sql"), "utf8") },
       },
     })),
   };

@@ -1,0 +1,153 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import {
+  applyMigrations,
+  diffAgainstSchema,
+  MigrationError,
+  migrationsPending,
+} from "../../src/db/migrate.js";
+import { withDatabaseName } from "../support/global-setup.js";
+
+const server = inject("server");
+let url = "";
+let counter = 0;
+let folder = "";
+
+const on = async (target: string, statement: string): Promise<Record<string, unknown>[]> => {
+  const client = new pg.Client({ connectionString: target });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+};
+
+beforeEach(async () => {
+  counter += 1;
+  const name = `${server.prefix}_migrate_${process.pid}_${counter}`;
+  await on(server.adminUrl, `CREATE DATABASE ${name}`);
+  url = withDatabaseName(server.adminUrl, name);
+  folder = mkdtempSync(join(tmpdir(), "countersign-migrations-"));
+});
+
+afterEach(async () => {
+  await on(server.adminUrl, `DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`);
+  rmSync(folder, { recursive: true });
+});
+
+const migration = (name: string, sql: string): void => {
+  mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, name, "migration.sql"), sql);
+};
+
+describe("the product's schema", () => {
+  it("schema.prisma, the migrations and the live catalogue agree, and a second start applies nothing", async () => {
+    expect((await migrationsPending(url)).length).toBeGreaterThan(0);
+    expect((await applyMigrations(url)).length).toBeGreaterThan(0);
+    expect(await applyMigrations(url)).toEqual([]);
+    expect(await migrationsPending(url)).toEqual([]);
+    expect(await diffAgainstSchema(url)).toEqual({
+      liveToSchema: "",
+      missingMigrations: [],
+      unknownMigrations: [],
+    });
+  });
+
+  it("the comparison bites: a column dropped by hand shows", async () => {
+    await applyMigrations(url);
+    await on(url, "ALTER TABLE customers DROP COLUMN name");
+    expect((await diffAgainstSchema(url)).liveToSchema).toContain('"name"');
+  });
+
+  it("the rules that the design puts into the database are there", async () => {
+    await applyMigrations(url);
+    const rows = await on(
+      url,
+      `SELECT conname AS name FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+       UNION SELECT indexname FROM pg_indexes WHERE schemaname = 'public'
+       UNION SELECT tgname FROM pg_trigger WHERE NOT tgisinternal`,
+    );
+    const names = rows.map((row) => String(row["name"]));
+    for (const part of [
+      /^operations_key_.*unique/, // one effect for one intent
+      /^runs_one_active/, // one active run per ticket
+      /^payments_.*not_negative/, // the refundable balance
+      /^operations_due/, // scans cost what is due
+      /append_only|are_append/, // events refuse UPDATE and DELETE
+    ]) {
+      expect(
+        names.filter((name) => part.test(name)),
+        `something like ${part}`,
+      ).not.toEqual([]);
+    }
+  });
+
+  it("events refuse UPDATE and DELETE from anybody", async () => {
+    await applyMigrations(url);
+    await expect(on(url, "TRUNCATE operation_events CASCADE")).rejects.toThrow();
+    const triggers = await on(
+      url,
+      "SELECT tgname FROM pg_trigger WHERE tgrelid = 'operation_events'::regclass AND NOT tgisinternal",
+    );
+    expect(triggers.length).toBeGreaterThan(0);
+  });
+
+  it("three starters at once apply it once", async () => {
+    const applied = await Promise.all([applyMigrations(url), applyMigrations(url), applyMigrations(url)]);
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
+    const rows = await on(url, "SELECT migration_name FROM _prisma_migrations");
+    expect(new Set(rows.map((row) => row["migration_name"])).size).toBe(rows.length);
+  });
+});
+
+describe("migrations in general", () => {
+  it("a script is run whole: function bodies and comments may hold semicolons", async () => {
+    migration(
+      "0001_a",
+      `-- one; two; three
+       CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 2; END $$;
+       CREATE TABLE t (id int);`,
+    );
+    expect(await applyMigrations(url, { folder })).toEqual(["0001_a"]);
+    expect(await on(url, "SELECT f() AS f")).toEqual([{ f: 2 }]);
+  });
+
+  it("a script that fails names the line, leaves nothing behind, and can be corrected", async () => {
+    migration("0001_a", "CREATE TABLE t (id int);\nCREATE TABLE u (id int);\nCREATE TABLE v (id nonsense);");
+    const failure = await applyMigrations(url, { folder }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(MigrationError);
+    expect(String(failure)).toMatch(/nonsense.*line 3/s);
+    expect(await on(url, "SELECT to_regclass('t') AS t")).toEqual([{ t: null }]);
+    migration("0001_a", "CREATE TABLE t (id int);");
+    expect(await applyMigrations(url, { folder })).toEqual(["0001_a"]);
+  });
+
+  it("a migration edited after it was applied stops the start with its name", async () => {
+    migration("0001_a", "CREATE TABLE t (id int);");
+    await applyMigrations(url, { folder });
+    migration("0001_a", "CREATE TABLE t (id bigint);");
+    migration("0002_b", "CREATE TABLE u (id int);");
+    await expect(applyMigrations(url, { folder })).rejects.toThrow(/0001_a was changed/);
+    expect(await on(url, "SELECT to_regclass('u') AS u")).toEqual([{ u: null }]);
+  });
+
+  it("a database that a newer program has migrated is left as it is, for the older half of a rolling deploy", async () => {
+    migration("0001_a", "CREATE TABLE t (id int);");
+    migration("0002_b", "CREATE TABLE u (id int);");
+    await applyMigrations(url, { folder });
+    const older = join(folder, "older");
+    mkdirSync(older);
+    cpSync(join(folder, "0001_a"), join(older, "0001_a"), { recursive: true });
+    expect(await applyMigrations(url, { folder: older })).toEqual([]);
+  });
+
+  it("a database that is away is an error that says so, soon", async () => {
+    await expect(applyMigrations("postgresql://nobody@127.0.0.1:1/none", { folder })).rejects.toThrow(
+      /ECONNREFUSED/,
+    );
+  });
+});
