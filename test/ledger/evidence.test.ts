@@ -1,0 +1,184 @@
+/** Facts once, incidents once, money that moved without us, and ends that are taken back. */
+import { describe, expect, test } from "vitest";
+import { judgeListing } from "../../src/domain/judge-listing.js";
+import * as ledger from "../../src/ledger/index.js";
+import { withDatabase } from "../support/database.js";
+import { effectFor, putRun, refund } from "../support/ledger-world.js";
+import {
+  claimed,
+  decide,
+  evidenceOf,
+  inState,
+  intact,
+  moneyOf,
+  openShop,
+  outcomes,
+  passTime,
+  prepare,
+  prepared,
+  reread,
+  settle,
+  taken,
+} from "./scene.js";
+
+const database = withDatabase({ poolSize: 25 });
+
+describe("evidence", () => {
+  test("that twenty webhooks and the response bring in the same moment is one row, and nobody fails (S-DB-1)", async () => {
+    const ctx = await openShop(database.db);
+    const claim = await claimed(ctx, await prepared(ctx));
+    const effect = effectFor(claim.operation);
+    const fact: ledger.NewEvidence = {
+      operationId: claim.operation.id,
+      source: "webhook",
+      providerRef: effect.ref,
+      dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
+      payload: { ref: effect.ref },
+    };
+    const [settled, ...hooks] = await Promise.all([
+      settle(ctx, claim, outcomes.committed(claim.operation)),
+      ...Array.from({ length: 20 }, () => ctx.db.tx((tx) => ledger.recordEvidence(tx, ctx, fact))),
+    ]);
+    expect(settled.settled).toBe(true);
+    expect(new Set(hooks.map(({ id }) => id)).size).toBe(1);
+    expect(await ledger.evidenceOf(ctx.db, claim.operation.id)).toHaveLength(1);
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 2000n });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("about an open outcome makes it due at once; what was known changes nothing", async () => {
+    const ctx = await openShop(database.db, {
+      timing: { reconcileBaseMs: 3_600_000, reconcileMaxMs: 3_600_000 },
+    });
+    const operation = await inState(ctx, "OUTCOME_UNKNOWN");
+    expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toEqual([]);
+    const record = () =>
+      ctx.db.tx((tx) => ledger.recordEvidence(tx, ctx, evidenceOf(operation, "succeeded")));
+    expect(await record()).toMatchObject({ first: true });
+    expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toMatchObject([{ id: operation.id }]);
+    await decide(ctx, await taken(ctx, operation), { do: "later", why: "still nothing" });
+    expect(await record()).toMatchObject({ first: false });
+    expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toEqual([]);
+  });
+});
+
+describe("an incident", () => {
+  test("found by ten sweeps at once is one incident with one card", async () => {
+    const ctx = await openShop(database.db);
+    const found: ledger.NewIncident = {
+      kind: "orphan_effect",
+      dedupeKey: "orphan:re_x",
+      operationId: null,
+      paymentId: null,
+      detail: { ref: "re_x" },
+    };
+    const results = await Promise.all(
+      Array.from({ length: 10 }, () => ctx.db.tx((tx) => ledger.openIncident(tx, ctx, found))),
+    );
+    expect(results.filter(({ first }) => first)).toHaveLength(1);
+    expect(ctx.notes.filter((note) => note === "touch incident")).toHaveLength(1);
+    const [{ id } = { id: "" }] = results;
+    expect(await ledger.getIncident(ctx.db, id)).toMatchObject({ ...found, status: "open" });
+    const close = () => ctx.db.tx((tx) => ledger.closeIncident(tx, ctx, { id, by: "U_ONC1" }));
+    expect(await close()).toBe(true);
+    expect(await close()).toBe(false);
+    expect((await ledger.listIncidents(ctx.db, {})).rows).toEqual([]);
+    expect(await ledger.countIncidents(ctx.db, { kind: "orphan_effect", windowMs: 60_000 })).toBe(1);
+  });
+});
+
+describe("refunds made elsewhere", () => {
+  test("are recorded with an incident, leave less to refund, and stop a second try before it is sent (S-PAY-5)", async () => {
+    const ctx = await openShop(database.db);
+    expect(
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 9000n, effects: ["re_h"] }),
+    ).toEqual({ changed: true, overdrawn: false });
+    expect(
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 9000n, effects: ["re_h"] }),
+    ).toEqual({ changed: false, overdrawn: false });
+    const [call] = await prepare(ctx, refund(await putRun(ctx.db), 2000n));
+    expect(call).toMatchObject({ outcome: "insufficient", leftMinor: 1000n });
+    expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([{ kind: "refunded_elsewhere" }]);
+    expect(
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_?", elsewhereMinor: 1n, effects: [] }),
+    ).toEqual({ changed: false, overdrawn: false });
+  });
+
+  test("that break the plan are recorded all the same, as an incident", async () => {
+    const ctx = await openShop(database.db);
+    await prepared(ctx, 8000n);
+    expect(
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 5000n, effects: ["re_h"] }),
+    ).toEqual({ changed: true, overdrawn: true });
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 8000n, elsewhere: 5000n });
+    expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([{ kind: "overdrawn" }]);
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("count as news for an operation that was open when they were seen, and as known for a later one", async () => {
+    const ctx = await openShop(database.db);
+    const open = await inState(ctx, "OUTCOME_UNKNOWN");
+    const stranger = effectFor(open, { ref: "re_h", operationId: null });
+    const listing = {
+      read: "complete",
+      effects: [stranger],
+      balance: null,
+      readAt: stranger.createdAt,
+    } as const;
+    const judged = async (operation: typeof open) =>
+      judgeListing(operation, listing, await ledger.listingContext(ctx.db, operation, ["re_h"])).says;
+    expect(await judged(open)).toBe("unattributed");
+    await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 2000n, effects: ["re_h"] });
+    expect(await judged(open)).toBe("unattributed");
+    await passTime(ctx.db, 1_000);
+    const later = await claimed(ctx, await prepared(ctx, 1500n));
+    expect(await judged(later.operation)).toBe("absent");
+  });
+
+  test("references of ours are known for what they are", async () => {
+    const ctx = await openShop(database.db);
+    const done = await inState(ctx, "CONFIRMED");
+    expect([...(await ledger.knownReferences(ctx.db, { paymentIntent: "pi_1" }))]).toEqual([
+      [done.providerRef, done.id],
+    ]);
+    expect((await ledger.operationByProviderRef(ctx.db, done.providerRef ?? ""))?.id).toBe(done.id);
+  });
+});
+
+describe("a refund that the bank sends back days later", () => {
+  test("reopens the case: reversed once, the money counted again, the thread told, only a further occurrence may follow", async () => {
+    const ctx = await openShop(database.db);
+    const operation = await inState(ctx, "CONFIRMED");
+    const reverse = () =>
+      ledger.reverse(ctx, {
+        operationId: operation.id,
+        actor: "system:webhook",
+        code: "insufficient_funds",
+        detail: "The bank sent it back.",
+        evidence: evidenceOf(operation, "failed"),
+      });
+    const results = await Promise.all([reverse(), reverse(), reverse()]);
+    expect(results.filter(({ moved }) => moved)).toHaveLength(1);
+    expect(await reread(ctx.db, operation)).toMatchObject({
+      status: "REVERSED",
+      result: { code: "insufficient_funds", providerRef: operation.providerRef },
+    });
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 0n, counted: 0n });
+    expect(ctx.notes.filter((note) => note === "thread operation_outcome")).toHaveLength(2);
+    const [again] = await prepare(ctx, refund(await putRun(ctx.db), 2000n));
+    expect(again).toMatchObject({ outcome: "same", operation: { status: "REVERSED" } });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("a quarantined operation's card is due again on schedule, once each time", async () => {
+    const ctx = await openShop(database.db, { timing: { quarantineRepostMs: 60_000 } });
+    const operation = await inState(ctx, "QUARANTINED");
+    const rest = () => ctx.db.tx((tx) => ledger.restQuarantined(tx, ctx, operation.id));
+    expect(await rest()).toBe(false);
+    await passTime(ctx.db, 60_000);
+    expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toMatchObject([{ quarantine: "repost" }]);
+    expect((await Promise.all([rest(), rest(), rest()])).filter((mine) => mine)).toHaveLength(1);
+    expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toEqual([]);
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+});
