@@ -16,6 +16,9 @@ const BLOCKS_AT_A_TIME = 200;
 /** Findings that are kept; more would not be read. */
 const MAX_BROKEN = 100;
 
+/** The least bigint: the first block answers for everything before its end. */
+const BELOW_EVERY_EVENT = -(2n ** 63n);
+
 /** Recomputes every hash, and what each row says about itself and about money. */
 export async function verifyAudit(db: Db): Promise<AuditReport> {
   const broken: BrokenLink[] = [];
@@ -158,7 +161,7 @@ async function checkMoney(db: Db, broken: BrokenLink[]): Promise<void> {
 
 async function checkBlocks(db: Db, broken: BrokenLink[]): Promise<{ blocks: number; sealedEvents: number }> {
   const count = { blocks: 0, sealedEvents: 0 };
-  let previous = { seq: 0n, lastEvent: 0n, hash: "" };
+  let previous = { seq: 0n, lastEvent: BELOW_EVERY_EVENT, hash: "" };
   for (;;) {
     const blocks = await blocksAfter(db, previous.seq, BLOCKS_AT_A_TIME);
     if (blocks.length === 0) return count;
