@@ -157,6 +157,7 @@ export async function startProcess(
         contexts,
         slack,
         ops: opsContext(contexts, processParts),
+        metrics,
         ticks: () => performance.now(),
       };
       queues.work(handlers(parts), CONCURRENCY);

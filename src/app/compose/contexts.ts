@@ -20,6 +20,7 @@ import type { Metrics, RootLogger } from "../../telemetry/index.js";
 import { systemClock, systemIds } from "../system.js";
 import { turnGate } from "./gate.js";
 import { ledgerContext } from "./ledger.js";
+import { measuredLedger, measuredPlanner, measuredProvider } from "./measured.js";
 import { choosePlanner, newRunSettings } from "./planner.js";
 import { policyHelp } from "./policy-help.js";
 import { identify, shopReads } from "./shop-reads.js";
@@ -54,8 +55,9 @@ export interface Contexts {
 
 export function composeContexts(parts: Parts): Contexts {
   const { db, wake, notices, config, log } = parts;
-  const planner = choosePlanner(config);
-  const ledger = ledgerContext({ db, notices, wake, timing: config.timing });
+  const chosen = choosePlanner(config);
+  const planner = { ...chosen, planner: measuredPlanner(chosen.planner, chosen.settings, parts.metrics) };
+  const ledger = measuredLedger(ledgerContext({ db, notices, wake, timing: config.timing }), parts.metrics);
   const runs: RunsCtx = {
     db,
     ids: systemIds,
@@ -87,7 +89,7 @@ export function composeContexts(parts: Parts): Contexts {
   const dispatch: DispatchCtx = {
     ...ledger,
     approvals,
-    provider: parts.provider,
+    provider: measuredProvider(parts.provider, parts.metrics),
     verifyWebhook: parts.verifyWebhook,
     localEffect,
     log,

@@ -19,6 +19,7 @@ import {
   type SlackContext,
   sendOutbox,
 } from "../../slack/index.js";
+import type { Metrics } from "../../telemetry/index.js";
 import { tellChainHead } from "./chain-head.js";
 import type { Contexts } from "./contexts.js";
 
@@ -37,15 +38,18 @@ const WOKEN_MS = 3_000;
 export interface HandlerParts {
   contexts: Contexts;
   ops: OpsContext;
+  metrics: Metrics;
   slack: SlackContext;
   ticks: () => number;
 }
 
 /** One function for each kind of wake-up. Ids that name nothing are left alone. */
-export function handlers({ contexts, slack }: HandlerParts): Handlers {
+export function handlers({ contexts, slack, metrics }: HandlerParts): Handlers {
   return {
     run: async (id) => {
-      if (isRunId(id)) await driveRun(contexts.agent, id);
+      if (!isRunId(id)) return;
+      const driven = await driveRun(contexts.agent, id);
+      if (driven.outcome === "ended") metrics.runEnded(driven.state);
     },
     operation: async (id) => {
       if (isOperationId(id)) await lookAt(contexts, id);
