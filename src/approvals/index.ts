@@ -16,7 +16,6 @@ export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
 export { decide, undo } from "./decide.js";
 export { ownerGone } from "./gone.js";
 export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
-export { DRIFT_CODE } from "./rearm.js";
 export { type HeldTurn, releaseTurn } from "./release.js";
 export { request } from "./request.js";
 export { getApproval, readTurn } from "./rows.js";

@@ -10,7 +10,7 @@ import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
 export type { OpsContext } from "./context.js";
-export { OPS_HELP, parseOpsCommand } from "./parse.js";
+export { OPS_HELP } from "./parse.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
 

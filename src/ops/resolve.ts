@@ -7,9 +7,7 @@
  * 3. Whether an attempt can still commit, and how many people it takes, is judged by the ledger in the transaction that
  *    writes; what is judged here is judged again there.
  */
-import { assertNever } from "../domain/assert-never.js";
 import type { Evidence } from "../domain/evidence.js";
-import { amountToJson } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
 import * as ledger from "../ledger/index.js";
@@ -18,7 +16,8 @@ import type { OpsContext } from "./context.js";
 import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
-import { probeView, resolutionView } from "./resolution-view.js";
+import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
+import { resolutionView } from "./resolution-view.js";
 import type {
   OpsUseCases,
   ReopenOutcome,
@@ -214,57 +213,6 @@ function missingText(request: {
   return null;
 }
 
-/**
- * Where the provider answers the question by itself and not as the verb would, a reconciler settles it by that evidence.
- * null: the verb goes on.
- */
-async function settledByEvidence(
-  ctx: OpsContext,
-  operation: Operation,
-  verb: ResolveVerb,
-  evidence: Evidence,
-): Promise<ResolveOutcome | null> {
-  const probe = probeView(evidence);
-  if (evidence.says === "pending") {
-    return { outcome: "not_safe", operation, probe, sentence: `${probe.sentence} Its end is awaited.` };
-  }
-  if (evidence.says !== "committed" && evidence.says !== "failed_at_provider") return null;
-  const committed = evidence.says === "committed";
-  if (committed && evidence.postcondition !== "holds") return null;
-  if (verb === (committed ? "confirm" : "reject")) return null;
-  await noteEvidence(ctx, operation, evidence);
-  const now = (await ctx.reconcile(operation.id)) ?? (await ledger.getOperation(ctx.db, operation.id));
-  if (now === null) throw new Error(`operation ${operation.id} is gone`);
-  const expected = committed ? "CONFIRMED" : "REJECTED";
-  if (now.status === expected) {
-    return {
-      outcome: "settled_by_evidence",
-      operation: now,
-      probe,
-      sentence: `${probe.sentence} It was settled by that.`,
-    };
-  }
-  return { outcome: "not_safe", operation: now, probe, sentence: `${probe.sentence} So this was not done.` };
-}
-
-/** What was just read is news to a quarantined operation: with it a reconciler may take it out of quarantine. */
-async function noteEvidence(
-  ctx: OpsContext,
-  operation: Operation,
-  evidence: Extract<Evidence, { effect: unknown }>,
-): Promise<void> {
-  const { ref, status, amountMinor, currency } = evidence.effect;
-  await ctx.db.tx((tx) =>
-    ledger.recordEvidence(tx, ctx.ledger, {
-      operationId: operation.id,
-      source: "probe",
-      providerRef: ref,
-      dedupeKey: `asked:${operation.id}:${operation.version}:${ref}:${status}`,
-      payload: { says: evidence.says, ref, status, amount: amountToJson(amountMinor), currency },
-    }),
-  );
-}
-
 async function takesTwo(
   ctx: OpsContext,
   operation: Operation,
@@ -282,84 +230,4 @@ function providerRef(request: ResolveRequest, evidence: Evidence): { providerRef
   if (request.verb !== "confirm" || evidence.says === "committed") return {};
   const named = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/.exec(request.evidenceRef)?.[0];
   return { providerRef: named ?? request.evidenceRef.trim().slice(0, 200) };
-}
-
-async function told(
-  ctx: OpsContext,
-  result: ledger.ResolveResult,
-  before: Operation,
-  evidence: Evidence,
-): Promise<ResolveOutcome> {
-  const probe = probeView(evidence);
-  switch (result.outcome) {
-    case "applied":
-      if (result.resolution.verb === "retry") await ctx.ledger.wake("operation", result.operation.id);
-      return {
-        outcome: "resolved",
-        resolution: resolutionView(result.resolution),
-        operation: result.operation,
-        probe,
-      };
-    case "needs_second":
-      return {
-        outcome: "needs_second",
-        resolution: resolutionView(result.resolution),
-        probe,
-        sentence: "Nothing was done yet: a second on-call person must agree. A card asks for one.",
-      };
-    case "not_safe":
-      return {
-        outcome: "not_safe",
-        operation: result.operation,
-        probe,
-        sentence: `${probe.sentence} ${notSafeSentence(result.code)}`,
-      };
-    case "overtaken": {
-      const operation = result.operation ?? before;
-      const who = result.by === null ? "Something" : `<@${result.by}>`;
-      return {
-        outcome: "overtaken",
-        operation,
-        by: result.by,
-        at: operation.updatedAt,
-        sentence: `${who} was faster; it is now ${operation.status}. Nothing was changed by you.`,
-      };
-    }
-    default:
-      return assertNever(result);
-  }
-}
-
-function notSafeSentence(code: ledger.NotSafe): string {
-  switch (code) {
-    case "may_still_commit":
-      return "Not done: what was sent may still take effect, and nobody can know yet.";
-    case "wrong_state":
-      return "Not done: its state does not allow it.";
-    case "filed_it_themselves":
-      return "Not done: you asked for this yourself.";
-    case "evidence_contradicts":
-      return "Not done: the provider shows otherwise.";
-    case "key_expired":
-      return "Not done: the life of its key is over, so sending it again could do it twice.";
-    case "nobody_can_know":
-      return "Not done: the provider does not show what happened, so nobody can know yet.";
-    case "same_person":
-      return "Not done: a second person must agree.";
-    default:
-      return assertNever(code, "reason");
-  }
-}
-
-function notResolvable(operation: Operation): string {
-  switch (operation.status) {
-    case "AWAITING_APPROVAL":
-      return "It waits for an approval: approve or deny it there.";
-    case "PREPARED":
-      return "Nothing was sent yet, so there is nothing to resolve.";
-    case "DISPATCHED":
-      return "It is being sent right now. Look again in a moment.";
-    default:
-      return `It has ended as ${operation.status}, so there is nothing to resolve.`;
-  }
 }

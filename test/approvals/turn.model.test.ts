@@ -336,7 +336,7 @@ describe("a held turn behaves as its model, whatever happens in whatever order",
         };
         await fc.asyncModelRun(() => ({ model, real }), steps);
       }),
-      { numRuns: 120, verbose: 1 },
+      { numRuns: 60, verbose: 1 },
     );
   });
 });
