@@ -170,7 +170,34 @@ function afterAnswer(view: RunView, turn: Turn): Step {
       "The model ended without an answer and without having done anything.",
     );
   }
+  const refused = providerRefusal(view.calls);
+  if (refused !== null) {
+    return end("escalated", "provider_refused", `The provider refused: ${refused}`, {
+      says,
+      plannerSuccess: true,
+    });
+  }
   return end("resolved", "end_turn", "The planner finished.", { says, plannerSuccess: true });
+}
+
+/** Refusals that need nobody: the customer has the money. */
+const HARMLESS_REFUSALS: ReadonlySet<string> = new Set(["charge_already_refunded"]);
+
+/** The last word on an effect was the provider's definitive no: a person should look at that, whatever the planner says. */
+function providerRefusal(calls: readonly ToolCall[]): string | null {
+  const last = new Map<string, ToolCall>();
+  for (const call of calls) {
+    const input = call.input;
+    if (call.operationId === null || typeof input !== "object" || input === null || Array.isArray(input))
+      continue;
+    last.set(`${call.name}:${input["order_reference"] ?? input["subscription_reference"] ?? ""}`, call);
+  }
+  for (const { resultJson, result } of last.values()) {
+    if (typeof resultJson !== "object" || resultJson === null || Array.isArray(resultJson)) continue;
+    if (resultJson["status"] === "REJECTED" && !HARMLESS_REFUSALS.has(String(resultJson["code"])))
+      return result;
+  }
+  return null;
 }
 
 /** The text of a reply, or null if there is none to read. */

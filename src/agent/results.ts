@@ -136,6 +136,7 @@ function told(operation: Operation, sentence: string, isError: boolean, replayed
     resultJson: {
       operation: operation.id,
       status: operation.status,
+      code: operation.result?.code ?? null,
       provider_ref: operation.providerRef,
       replayed,
     },

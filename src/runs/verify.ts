@@ -2,8 +2,8 @@
  * What the database shows of a run, whatever its planner said.
  *
  * verified_success: the run ended resolved, and for every target that it tried to act upon (kind and order or subscription)
- * the last try is a CONFIRMED operation whose effect stands in the shop's rows. A run that tried nothing is verified by
- * having ended resolved.
+ * the last try is a CONFIRMED operation whose effect stands in the shop's rows. A run that tried nothing has no effect to show:
+ * false, however sure its planner was.
  *
  * constraints_kept: no operation of the run belongs to a customer other than the ticket's, and none that was held left its
  * hold without a person.
@@ -28,7 +28,8 @@ const EFFECT_TOOLS = "('issue_refund','cancel_order','cancel_subscription')";
 
 export async function verifyRun(db: SqlRunner, runId: RunId, state: RunEnd): Promise<RunVerdict> {
   const tries = await lastTries(db, runId);
-  const done = tries.every((last) => last.status === "CONFIRMED" && last.effect_stands === true);
+  const done =
+    tries.length > 0 && tries.every((last) => last.status === "CONFIRMED" && last.effect_stands === true);
   return {
     verifiedSuccess: state === "resolved" && done,
     constraintsKept: (await violations(db, runId)) === 0,
