@@ -13,12 +13,10 @@ const ROOMS = {
   approvals: ["domain", "db", "policy", "ledger", "telemetry"],
   runs: ["domain", "db", "telemetry"],
   payments: ["domain", "config", "telemetry"],
-  // Handle and transaction travel through the contexts of the next ones, which call the rooms that own rows with them; errors of
-  // the database are told apart by its own classes.
-  dispatch: ["domain", "db", "ledger", "policy", "approvals", "shop", "telemetry"],
-  agent: ["domain", "db", "policy", "ledger", "approvals", "runs", "shop", "dispatch", "telemetry"],
+  dispatch: ["domain", "ledger", "policy", "approvals", "shop", "telemetry"],
+  agent: ["domain", "policy", "ledger", "approvals", "runs", "shop", "dispatch", "telemetry"],
   reconcile: ["domain", "ledger", "approvals", "runs", "dispatch", "telemetry"],
-  ops: ["domain", "db", "ledger", "approvals", "reconcile", "runs", "telemetry"],
+  ops: ["domain", "ledger", "approvals", "reconcile", "runs", "telemetry"],
   slack: ["domain", "db", "ops", "approvals", "runs", "shop", "config", "telemetry"],
   jobs: ["domain", "agent", "dispatch", "reconcile", "approvals", "slack", "telemetry"],
   sandbox: ["domain"],

@@ -66,7 +66,7 @@ async function writeEnd(tx: Tx, runId: RunId, end: EndRun): Promise<void> {
        constraints_kept = $7, active_ms = ${ACTIVE_MS_SQL}, active_since = NULL, lease_until = NULL, lease_holder = NULL,
        lease_token = r.lease_token + 1, due_at = NULL, reserved_micro_usd = 0, reserved_day = NULL,
        version = r.version + 1, updated_at = countersign_now()
-     WHERE r.id = $1`,
+     WHERE r.id = $1 AND r.state IN ${ACTIVE_SQL}`,
     [
       runId,
       end.state,

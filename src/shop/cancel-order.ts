@@ -42,8 +42,8 @@ export function cancelOrder(params: {
     await tx.sql(
       "shop.cancel",
       `UPDATE orders SET status = 'cancelled', cancelled_at = countersign_now(), version = version + 1,
-         updated_at = countersign_now() WHERE id = $1`,
-      [order.id],
+         updated_at = countersign_now() WHERE id = $1 AND status = $2`,
+      [order.id, order.status],
     );
     return { ok: true, ref: `order:${params.orderRef}` };
   };
@@ -65,7 +65,7 @@ export async function recordSubscriptionCancelled(
   await tx.sql(
     "shop.subscription-cancelled",
     `UPDATE subscriptions SET status = CASE WHEN $2 THEN status ELSE 'canceled' END, cancel_at_period_end = $2,
-       version = version + 1, updated_at = countersign_now() WHERE ref = $1`,
+       version = version + 1, updated_at = countersign_now() WHERE ref = $1 AND status <> 'canceled'`,
     [params.subscriptionRef, params.atPeriodEnd],
   );
 }
