@@ -39,7 +39,7 @@ const offences = (files: readonly SourceFile[]): readonly string[] =>
   files.flatMap((file) =>
     uses(file)
       .filter(({ rule }) => !RULES[rule].allowed.some((place) => place.test(file.path)))
-      .map(({ rule, line() }) => `${file.path}:${line} uses ${rule}; take ${RULES[rule].instead}`),
+      .map(({ rule, line }) => `${file.path}:${line} uses ${rule}; take ${RULES[rule].instead}`),
   );
 
 describe("time, chance, environment, console", () => {
