@@ -23,6 +23,8 @@ const common = {
 
 export default defineConfig({
   test: {
+    // Tests that declare themselves concurrent start processes of their own.
+    maxConcurrency: 3,
     maxWorkers: Math.max(2, Math.min(4, cpus().length)),
     projects: [
       { test: { ...common, name: "pure", include: pure } },

@@ -121,10 +121,11 @@ export async function startProcess(
       metrics,
       worker,
     });
-    let slackHealth: () => { connected: boolean; detail: string } = () => ({
-      connected: true,
-      detail: "this process does not listen to Slack",
-    });
+    // The port is open before Slack has said hello: until then this process is not ready, or the first event would be lost.
+    let slackHealth: () => { connected: boolean; detail: string } = () =>
+      roles.has("app")
+        ? { connected: false, detail: "Slack is being connected." }
+        : { connected: true, detail: "This process does not listen to Slack." };
     const readiness = async (): Promise<readonly { part: string; ok: boolean; detail: string }[]> => {
       const [database, queue] = await Promise.all([databaseAnswers(db), queues.health()]);
       const slack = slackHealth();

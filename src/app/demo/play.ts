@@ -14,7 +14,7 @@ import { STORIES, type Story } from "./stories/index.js";
 import { startWorld, type WorldOptions } from "./world.js";
 
 /** Timing under which a story can be watched and yet ends within a minute. */
-const STORY_TIMING = {
+export const STORY_TIMING = {
   PROVIDER_TIMEOUT_MS: "2500",
   RECONCILE_EVERY_MS: "500",
   RECONCILE_BASE_MS: "400",
@@ -30,8 +30,12 @@ export interface PlayOptions {
   dataDir: string;
   /** A server to use instead of the embedded one. */
   databaseServerUrl?: string;
+  /** Of the product's database on that server; the sandbox's own is named after it. */
+  databaseName?: string;
   redisUrl?: string;
   transport?: "socket" | "http";
+  /** Hears what happens, line by line. Default: stdout. */
+  tell?: (line: string) => void;
 }
 
 /** The story of this name. @throws a sentence that lists the names */
@@ -61,8 +65,9 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
       db,
       logFile: path.join(options.outDir, "product.log"),
       ...(story.env === undefined ? {} : { extraEnv: story.env }),
+      ...(options.tell === undefined ? {} : { tell: options.tell }),
     });
-    print(`${story.name}: ${story.shows}`);
+    (options.tell ?? print)(`${story.name}: ${story.shows}`);
     await stage.open();
     await stage.start();
     const thread = await story.play(stage);
@@ -90,6 +95,7 @@ function worldOptions(options: PlayOptions, story: Story): WorldOptions {
     extraEnv: STORY_TIMING,
     keepWorkspace: false,
     ...(options.databaseServerUrl === undefined ? {} : { databaseServerUrl: options.databaseServerUrl }),
+    ...(options.databaseName === undefined ? {} : { databaseName: options.databaseName }),
     ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
   };
 }

@@ -24,6 +24,8 @@ export interface StageOptions {
   db: Db;
   logFile: string;
   extraEnv?: Readonly<Record<string, string>>;
+  /** Hears what happens, line by line. Default: stdout. */
+  tell?: (line: string) => void;
 }
 
 export interface Phase {
@@ -45,6 +47,7 @@ export class Stage {
   readonly phases: Phase[] = [];
   readonly #logFile: string;
   readonly #extraEnv: Readonly<Record<string, string>>;
+  readonly #tell: (line: string) => void;
   #product: Product | null = null;
   /** Operations of earlier stories on the same database do not count. */
   #before: ReadonlySet<string> = new Set();
@@ -62,6 +65,7 @@ export class Stage {
     this.db = options.db;
     this.#logFile = options.logFile;
     this.#extraEnv = options.extraEnv ?? {};
+    this.#tell = options.tell ?? print;
   }
 
   /** Remembers what both books hold already, so that only this story's effects are counted. */
@@ -256,10 +260,10 @@ export class Stage {
       },
     };
     this.phases.push(phase);
-    print(
+    this.#tell(
       `  ${name.padEnd(16)} ledger: ${describe(phase.ledger.committed, phase.ledger.amounts)} ${statusList(phase.ledger.statuses)}`,
     );
-    print(
+    this.#tell(
       `  ${"".padEnd(16)} provider: ${describe(phase.provider.committed, phase.provider.amounts)}; ${phase.provider.posts} requests to refund`,
     );
     return phase;
@@ -274,7 +278,7 @@ export class Stage {
   // ── saying and waiting ─────────────────────────────────────────────────────────────────────────────────────────
 
   say(line: string): void {
-    print(`- ${line}`);
+    this.#tell(`- ${line}`);
   }
 
   /** Looks until there is an answer. @throws with what was waited for when there is none in a minute */
