@@ -3,14 +3,14 @@
  *
  * 1. Only the holder of the row's current token settles. A version that moved under the same token (somebody joined) is read again.
  * 2. A first attempt settles in one statement; a later one reads its predecessors under the row's lock first.
- * 3. An answer from a lost lease overwrites nothing: it becomes its own attempt's verdict, evidence, and a reason to look again.
+ * 3. A success that the provider has already reported as failed (the webhook overtook the answer) confirms nothing.
+ * 4. An answer from a lost lease overwrites nothing: it becomes its own attempt's verdict, evidence, and a reason to look again.
  */
 import type { Tx } from "../db/connect.js";
 import { backoffMs } from "../domain/backoff.js";
 import { CountersignError } from "../domain/errors.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
-import type { AttemptFact } from "../domain/recovery.js";
 import { type Settlement, settlementOf } from "../domain/settlement.js";
 import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
@@ -43,7 +43,7 @@ async function settleFirstAttempt(tx: Tx, ctx: LedgerCtx, request: SettleRequest
   if (operation === undefined || request.attempt !== 1 || operation.leaseToken !== request.leaseToken) {
     return null;
   }
-  return move(tx, transitionFor(ctx, operation, request, []));
+  return move(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, [])));
 }
 
 async function settleUnderLock(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation | null> {
@@ -57,16 +57,34 @@ async function settleUnderLock(tx: Tx, ctx: LedgerCtx, request: SettleRequest): 
     operation.attempts === request.attempt;
   if (!holds) return null;
   const others = (await attemptFacts(tx, operation.id)).filter(({ number }) => number !== request.attempt);
-  return move(tx, transitionFor(ctx, operation, request, others));
+  const settlement = settlementOf(request.outcome, others);
+  const overtaken =
+    settlement.event === "settle_confirmed" && (await cameToNothing(tx, operation.id, settlement.effect.ref));
+  return move(tx, transitionFor(ctx, operation, request, overtaken ? OVERTAKEN : settlement));
 }
+
+/** The reconciler reads what became of it. */
+const OVERTAKEN: Settlement = {
+  event: "settle_unknown",
+  code: "overtaken",
+  detail: "the provider reported a failure before its answer came",
+  look: "now",
+};
+
+/** $1 operation, $2 reference. */
+const DEAD = `
+SELECT 1 FROM provider_evidence
+WHERE operation_id = $1 AND provider_ref = $2 AND payload ->> 'status' IN ('failed', 'canceled') LIMIT 1`;
+
+const cameToNothing = async (tx: Tx, id: Operation["id"], ref: string): Promise<boolean> =>
+  (await tx.sql("ledger.dead_effect", DEAD, [id, ref])).length > 0;
 
 function transitionFor(
   ctx: LedgerCtx,
   operation: Operation,
   request: SettleRequest,
-  others: readonly AttemptFact[],
+  settlement: Settlement,
 ): MoveRequest {
-  const settlement = settlementOf(request.outcome, others);
   return {
     id: operation.id,
     from: "DISPATCHED",
@@ -76,6 +94,7 @@ function transitionFor(
     actor: "system:dispatch",
     data: { evidence: outcomeJson(request.outcome) },
     attemptNumber: request.attempt,
+    unlessDead: settlement.event === "settle_confirmed",
     patch: {
       sendEnded: "now",
       attempt: attemptPatch(request.attempt, request.outcome),

@@ -76,6 +76,8 @@ export interface MoveRequest {
   readonly patch?: Patch;
   /** Only a reservation that fits into what is left: the balance was judged under the same lock. */
   readonly checkBalance?: boolean;
+  /** Not if the provider has reported meanwhile that this effect (`patch.providerRef`) came to nothing. */
+  readonly unlessDead?: boolean;
 }
 
 interface MoveParameters {
@@ -92,6 +94,7 @@ interface MoveParameters {
   refunded: number;
   counted: string;
   checked: boolean;
+  unless_dead: boolean;
   holds: boolean;
   ended: boolean;
   key_live: boolean;
@@ -139,6 +142,9 @@ WITH g AS (
   FROM operations o
   WHERE o.id = :id AND o.status = :from AND o.version = :version::bigint
     AND (:token::bigint IS NULL OR o.lease_token = :token::bigint)
+    AND (NOT :unless_dead::boolean OR NOT EXISTS (
+      SELECT 1 FROM provider_evidence x
+      WHERE x.operation_id = o.id AND x.provider_ref = :provider_ref AND x.payload ->> 'status' IN ('failed', 'canceled')))
   FOR NO KEY UPDATE
 ), m AS MATERIALIZED (
   SELECT g.*, g.lease_token + (:fence::boolean OR :lease_ms::int IS NOT NULL)::int AS new_token, countersign_now() AS at_now
@@ -242,6 +248,7 @@ export async function move(on: SqlRunner, request: MoveRequest): Promise<Operati
     refunded: change.refunded,
     counted: change.counted,
     checked: request.checkBalance ?? false,
+    unless_dead: request.unlessDead ?? false,
     holds: holdingOf(to) === "reserved",
     ended: ENDED.has(to),
     key_live: keyIsTaken(to, patch.resolvedByPerson ?? false),

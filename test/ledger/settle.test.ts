@@ -108,6 +108,30 @@ describe("an attempt's outcome", () => {
   });
 });
 
+describe("a success that the provider has already reported as failed", () => {
+  test("confirms nothing: the outcome is open until the reconciler has read it, and the money stays reserved", async () => {
+    const ctx = await openShop(database.db);
+    const claim = await claimed(ctx, await prepared(ctx));
+    const effect = effectFor(claim.operation, { status: "failed", failureReason: "declined" });
+    await ctx.db.tx((tx) =>
+      ledger.recordEvidence(tx, ctx, {
+        operationId: claim.operation.id,
+        source: "webhook",
+        providerRef: effect.ref,
+        dedupeKey: `effect:${effect.ref}:failed:2000`,
+        payload: { ref: effect.ref, status: "failed" },
+      }),
+    );
+    const done = await settle(ctx, claim, outcomes.committed(claim.operation));
+    expect(done).toMatchObject({ settled: true, operation: { status: "OUTCOME_UNKNOWN" } });
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 2000n, refunded: 0n });
+    const take = await taken(ctx, claim.operation);
+    await decide(ctx, take, { do: "reject", code: "declined", detail: "failed at the provider" });
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 0n });
+    expect(ctx.notes.filter((note) => note === "thread operation_outcome")).toHaveLength(1);
+  });
+});
+
 describe("an answer from a lost lease", () => {
   test.each(["OUTCOME_UNKNOWN", "RECONCILING", "DISPATCHED"] as const)(
     "overwrites nothing while the operation is %s, and is kept as its attempt's verdict and as evidence",

@@ -418,7 +418,7 @@ export class Episode {
       }
       await this.play({ do: "time", ms: 600_000 });
       await this.play({ do: "reconcile", limit: 50 });
-      for (const effect of [...this.provider.effects]) await this.tell(effect);
+      for (const pick of this.provider.effects.keys()) await this.play({ do: "webhook", pick });
     }
     for (const operation of await this.operations()) {
       const alive = this.provider.alive(operation.id).length;
