@@ -23,6 +23,12 @@ export const FAILPOINTS = [
   "agent.after_run_ended",
   // tickets
   "runs.after_ticket_filed",
+  // Slack: what arrives is stored, then acknowledged, then worked off; what leaves is a row before and after
+  "slack.after_stored",
+  "slack.after_ack",
+  "slack.after_handled",
+  "slack.before_write",
+  "slack.after_write",
   // dispatch: claim, send, settle
   "dispatch.before_claim",
   "dispatch.after_claim",

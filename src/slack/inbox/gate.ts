@@ -8,6 +8,7 @@
  * 3. An acknowledgement that fails is only logged: what depends on it will be delivered again (B11).
  */
 import type { App, ReceiverEvent } from "@slack/bolt";
+import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
@@ -124,6 +125,7 @@ async function record(
     deps.ctx.log.error({ kind: arrival.kind, error: String(error) }, "could not store an arrival");
     return notRecorded(deps, arrival, event.body as JsonObject, ack);
   }
+  await failpoint("slack.after_stored");
   const duplicate = stored.outcome === "duplicate";
   if (duplicate && (arrival.kind === "message" || arrival.kind === "event")) return ack.run();
   await passOn(deps, event, ack, {

@@ -1,4 +1,6 @@
 /** Working off a stored arrival that is not being worked on: by wake-up, or by the sweeper when the first try did not finish. */
+
+import { failpoint } from "../../domain/failpoints.js";
 import {
   type Handled,
   handleAction,
@@ -38,6 +40,7 @@ export async function processInbox(ctx: SlackContext, id: string): Promise<void>
 async function work(ctx: SlackContext, row: InboxRow, run: () => Promise<void>): Promise<void> {
   try {
     await run();
+    await failpoint("slack.after_handled");
     await finishArrival(ctx, row, null);
   } catch (error) {
     const last = row.failures + 1 >= TRIES_MAX;

@@ -2,6 +2,7 @@
  * Working an arrival off, once, under its lease. A person's interaction is answered; what fails is tried again by whoever finds the
  * row, and given up with a sentence after some tries.
  */
+import { failpoint } from "../../domain/failpoints.js";
 import { finishArrival, type InboxRow, postponeArrival } from "../inbox/store.js";
 import type { SlackContext } from "../types.js";
 import type { Handled } from "./dispatch.js";
@@ -52,6 +53,7 @@ export async function conclude(
       await deliver(ctx, { ...handled.to, key: `${key}:later` }, say(LATER), publishHome);
     return;
   }
+  await failpoint("slack.after_handled");
   await deliver(ctx, { ...handled.to, key }, reply, publishHome);
   if (row !== null) await finishArrival(ctx, row, reply === NOTHING ? null : reply.kind);
 }

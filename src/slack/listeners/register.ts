@@ -3,6 +3,7 @@
  * from cards and forms that are no longer made.
  */
 import type { AckFn, App, Context } from "@slack/bolt";
+import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
 import { ours } from "../blocks/build.js";
 import { closed, workingView } from "../cards/forms.js";
@@ -20,6 +21,7 @@ export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () =
   // Events have been acknowledged and stored; whoever is woken works them off.
   app.event(ANYTHING, async ({ context }) => {
     const { row } = receivedOf(context);
+    await failpoint("slack.after_ack");
     if (row !== null) await ctx.wake("inbox", row.id);
   });
 
@@ -68,6 +70,7 @@ function receivedOf(context: Context): Received {
 const keyOf = (ctx: SlackContext, received: Received): string => received.row?.id ?? ctx.ids.next("inb_");
 
 async function answered(ctx: SlackContext, context: Context, handled: Handled | null): Promise<void> {
+  await failpoint("slack.after_ack");
   if (handled === null) return;
   const received = receivedOf(context);
   const reply = await tryReply(ctx, handled, received.row);

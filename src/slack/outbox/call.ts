@@ -4,6 +4,7 @@
  * Message metadata can be read by every member and app of the workspace: it holds an opaque id and nothing else.
  */
 import type { WebClient } from "@slack/web-api";
+import { failpoint } from "../../domain/failpoints.js";
 import type { Message } from "../blocks/build.js";
 import type { SlackSendContext } from "../types.js";
 import { type CallFailure, callFailure } from "../web.js";
@@ -61,11 +62,13 @@ export async function updateMessage(
 
 async function counted(ctx: Ctx, method: string, call: () => Promise<Written>): Promise<Written> {
   let result: Written;
+  await failpoint("slack.before_write");
   try {
     result = await call();
   } catch (error) {
     result = callFailure(error);
   }
+  await failpoint("slack.after_write");
   switch (result.kind) {
     case "written":
       ctx.metrics.called(method, "ok");

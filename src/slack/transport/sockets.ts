@@ -12,6 +12,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { type ReceiverEvent, SocketModeReceiver } from "@slack/bolt";
+import type { SocketModeClient } from "@slack/socket-mode";
 import type { JsonObject } from "../../domain/json.js";
 import type { Logger } from "../../domain/ports/logger.js";
 import { refusalCode, sdkLogger, slackRefusedUs } from "../web.js";
@@ -188,7 +189,7 @@ async function connect(
       resolve();
     });
   });
-  const frames = interceptFrames(options, receiver, announceEnd);
+  const frames = interceptFrames(options, client, announceEnd);
 
   await sayHello(receiver, timing, signal);
   let closing = false;
@@ -243,8 +244,7 @@ async function sayHello(
  * Stands between the socket and the package. The frames that the package handles badly are handled here; all others go through
  * to the listeners that it registered itself.
  */
-function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, announceEnd: () => void) {
-  const { client } = receiver;
+function interceptFrames(options: SocketOptions, client: SocketModeClient, announceEnd: () => void) {
   const originals = client.listeners("ws_message") as ((data: unknown, isBinary: boolean) => unknown)[];
   client.removeAllListeners("ws_message");
   let connection: Connection | null = null;
@@ -274,7 +274,7 @@ function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, a
       return;
     }
     if (frame?.["type"] === "events_api" && !hasInnerEvent(frame)) {
-      eventless(receiver, frame);
+      eventless(client, frame);
       return;
     }
     through(data, isBinary);
@@ -295,8 +295,7 @@ function interceptFrames(options: SocketOptions, receiver: SocketModeReceiver, a
 }
 
 /** The package would read `event.type` of nothing. Its own event for receivers is made here instead, acknowledgement included. */
-function eventless(receiver: SocketModeReceiver, frame: JsonObject): void {
-  const { client } = receiver;
+function eventless(client: SocketModeClient, frame: JsonObject): void {
   const envelopeId = String(frame["envelope_id"]);
   client.emit("slack_event", {
     ack: (response?: Record<string, unknown>) => client["send"](envelopeId, response),

@@ -56,23 +56,6 @@ export interface ApprovalFacts {
   earlier: number;
 }
 
-export const FACTS: ApprovalFacts = {
-  money: { amountMinor: 18_000n, currency: "GBP" },
-  customerName: "Tom Whitfield",
-  customerRef: "CUS-7",
-  orderRef: "ORD-10042",
-  status: "delivered",
-  reason: "The jacket arrived torn.",
-  itemRefs: [],
-  reasons: ["£180.00 GBP is more than £50.00 GBP, up to which nobody is asked."],
-  note: null,
-  endDetail: "",
-  state: "PENDING",
-  operationStatus: "AWAITING_APPROVAL",
-  changes: [],
-  earlier: 0,
-};
-
 export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
   const { amountMinor, currency } = facts.money;
   const operation = operationOf({
