@@ -9,6 +9,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { RunId } from "../domain/ids.js";
+import type { DbFailure } from "../domain/ports/database.js";
 import { isRunEnd, type RunEnd, type RunState } from "../domain/run.js";
 import { countTrouble, giveBack, LeaseLost, leaseRun, type RunLease, viewRun } from "../runs/index.js";
 import { keepLease } from "./heartbeat.js";
@@ -29,6 +30,18 @@ export type DriveOutcome =
   | { outcome: "parked"; state: Exclude<RunState, RunEnd> }
   | { outcome: "ended"; state: RunEnd };
 
+/** What the database says when trying later may help; anything else from it is a defect like any other. */
+const PASSING: ReadonlySet<DbFailure["kind"] | undefined> = new Set<DbFailure["kind"]>([
+  "connection",
+  "shutdown",
+  "too-many-connections",
+  "disk-full",
+  "serialization",
+  "deadlock",
+  "lock-timeout",
+  "statement-timeout",
+]);
+
 /** Unexpected failures in a row after which the run ends. */
 const MAX_TROUBLE = 5;
 const TROUBLE_RELOOK_MS = 2_000;
@@ -46,7 +59,7 @@ export async function driveRun(ctx: AgentCtx, runId: RunId): Promise<DriveOutcom
   } catch (error) {
     if (error instanceof LeaseLost || heart.signal.aborted) return { outcome: "fenced" };
     // A database that is away keeps its rows: the lease runs out and somebody goes on.
-    if (ctx.db.failureOf(error) !== undefined) throw error;
+    if (PASSING.has(ctx.db.failureOf(error)?.kind)) throw error;
     return await onTrouble(ctx, lease, error, heart.signal);
   } finally {
     heart.stop();

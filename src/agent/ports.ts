@@ -46,6 +46,11 @@ export interface TurnGate {
     ticketId: TicketId;
     calls: readonly TurnCall<Proposal>[];
   }): Promise<TurnRelease>;
+  /**
+   * `approvals.bindingWasConfirmed`: what the turn held only because nobody had confirmed the customer is voided, and returned
+   * so that it is proposed again. One transaction, the caller's.
+   */
+  reconsider(tx: Tx, turn: { turnId: TurnId }): Promise<readonly OperationId[]>;
   /** `dispatch.drive`: claim, send, settle. Returns the operation as it then stands; never throws for an outcome. */
   drive(operationId: OperationId): Promise<Operation>;
   operation(db: Db | Tx, operationId: OperationId): Promise<Operation | null>;
@@ -121,6 +126,11 @@ export interface AgentCtx extends RunsCtx {
   /** Names this process in leases. */
   worker: string;
   leaseMs: number;
+  /**
+   * How long a run that was bound by its text waits for its filer's confirmation before it asks a supervisor instead,
+   * milliseconds.
+   */
+  confirmGraceMs: number;
   /** The limits of the active policy as plain sentences, shown to the model as help. Nothing depends on them. */
   policyHelp(): Promise<string>;
 }

@@ -5,6 +5,7 @@
  * the turn is released as a whole (`releaseTurn`) or asks again where the world has moved on.
  */
 export { attendDue, attendOne } from "./attend.js";
+export { bindingWasConfirmed } from "./binding-confirmed.js";
 export {
   approvalOfOperation,
   type Replaced,

@@ -96,7 +96,9 @@ async function releaseIn(
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
 function withOperations(turn: HeldTurn, approvals: readonly Approval[]): HeldTurn {
-  const byKey = new Map(approvals.map(({ binding, operationId }) => [operationKey(binding), operationId]));
+  // What the filer's confirmation let go is proposed anew: its old operation is not the call's any more.
+  const current = approvals.filter(({ endCode }) => endCode !== "binding_confirmed");
+  const byKey = new Map(current.map(({ binding, operationId }) => [operationKey(binding), operationId]));
   const calls = turn.calls.map((call) => {
     const operationId = "proposal" in call ? byKey.get(operationKey(call.proposal.intent)) : undefined;
     return operationId === undefined ? call : { callId: call.callId, operationId };

@@ -37,6 +37,8 @@ export type ApprovalEndCode =
   | "drift"
   /** The run was cancelled and nobody else waits. */
   | "nobody_waits"
+  /** The filer confirmed the customer, and nothing else had asked for an approval: the call is proposed anew. */
+  | "binding_confirmed"
   /** The operation ended for another reason. */
   | "superseded";
 

@@ -48,6 +48,7 @@ export {
   type NewCall,
   type NewTurn,
   recordTurn,
+  unholdCall,
 } from "./turns.js";
 export type * from "./types.js";
 export { type RunVerdict, verifyRun } from "./verify.js";

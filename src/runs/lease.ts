@@ -101,8 +101,22 @@ export async function giveBack(
      RETURNING (r.due_at <= countersign_now()) IS TRUE AS due_now`,
     [lease.runId, lease.token, to, dueInMs, clock === "runs", runStatesBefore(to)],
   );
-  if (row === undefined) throw new LeaseLost(lease.runId);
+  if (row === undefined) throw await whyNot(db, lease, to);
   return { dueNow: row.due_now };
+}
+
+/** A guarded write found no row: the lease is gone, or the table of states does not know this step, which is a defect. */
+async function whyNot(db: SqlRunner, lease: RunLease, to: RunState): Promise<Error> {
+  const [row] = await db.sql<{ state: string }>(
+    "runs.why_not",
+    "SELECT state FROM runs WHERE id = $1 AND lease_token = $2 AND lease_until IS NOT NULL",
+    [lease.runId, lease.token],
+  );
+  return row === undefined
+    ? new LeaseLost(lease.runId)
+    : new CountersignError("illegal_run_step", `run ${lease.runId}: ${row.state} to ${to} is no step`, {
+        ids: { runId: lease.runId },
+      });
 }
 
 /** The holder says that the run goes on: from waiting for somebody to running. Throws `LeaseLost`. */

@@ -138,6 +138,16 @@ export async function decideCall(tx: Tx, call: CallUpdate): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** A held call whose operation is void is proposed anew with its turn: it belongs to no operation. Part of a fenced transaction. */
+export async function unholdCall(tx: Tx, call: { callId: CallId; operationId: OperationId }): Promise<void> {
+  await tx.sql(
+    "runs.call_unhold",
+    `UPDATE tool_calls SET state = 'ready', decision = 'allowed', operation_id = NULL
+     WHERE id = $1 AND operation_id = $2 AND state = 'held'`,
+    [call.callId, call.operationId],
+  );
+}
+
 export interface CallResult {
   callId: CallId;
   /** Told to the planner, word for word. Never blank. */

@@ -31,7 +31,10 @@ export async function applyAnswer(
         callId: call.id,
         state: "held",
         decision: "held",
-        decisionDetail: null,
+        decisionDetail:
+          proposal === null
+            ? null
+            : { proposal: proposalToJson(proposal), bindingConfirmed: proposal.bindingConfirmed },
         operationId: answer.operation.id,
       });
       return;

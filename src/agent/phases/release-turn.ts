@@ -4,7 +4,7 @@
  */
 import type { TurnCall } from "../../approvals/index.js";
 import { failpoint } from "../../domain/failpoints.js";
-import { moveTurn, setRunning, type ToolCall, type Turn } from "../../runs/index.js";
+import { fence, moveTurn, setRunning, type ToolCall, type Turn, unholdCall } from "../../runs/index.js";
 import type { AgentCtx, PerCall, Proposal } from "../ports.js";
 import { scopeOf } from "../scope.js";
 import { proposalFromJson } from "../stored-proposal.js";
@@ -21,6 +21,7 @@ import {
 export async function releaseHeldTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Promise<PhaseOutcome> {
   const { view, lease } = driven;
   const open = view.calls.filter((call) => call.turnId === turn.id && call.state !== "done");
+  if (await reconsidered(ctx, driven, turn, open)) return GO_ON;
   const writes = open.flatMap((call) => turnCall(driven, call));
   const release = await ctx.gate.release({
     runId: view.run.id,
@@ -57,6 +58,27 @@ export async function releaseHeldTurn(ctx: AgentCtx, driven: Driven, turn: Turn)
       return GO_ON;
     }
   }
+}
+
+/** The filer has confirmed the customer since: what only that was holding is proposed again, in its turn. */
+async function reconsidered(
+  ctx: AgentCtx,
+  { view, lease }: Driven,
+  turn: Turn,
+  open: readonly ToolCall[],
+): Promise<boolean> {
+  const before = open.filter(
+    (call) => call.state === "held" && call.decisionDetail?.["bindingConfirmed"] === false,
+  );
+  if (view.ticket.binding !== "confirmed" || before.length === 0) return false;
+  return ctx.db.tx(async (tx) => {
+    const voided = new Set(await ctx.gate.reconsider(tx, { turnId: turn.id }));
+    for (const { id, operationId } of before) {
+      if (operationId !== null && voided.has(operationId)) await unholdCall(tx, { callId: id, operationId });
+    }
+    await fence(tx, lease);
+    return voided.size > 0;
+  });
 }
 
 /** A released turn holds nothing: an answer that says otherwise is a defect of the gate, and nothing is run on it. */

@@ -13,6 +13,7 @@ import {
   giveBack,
   moveTurn,
   type RunView,
+  setRunning,
   type Ticket,
   type ToolCall,
   type Turn,
@@ -39,9 +40,14 @@ export async function resolveTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Pr
     await ctx.db.tx((tx) => ctx.notices.touch(tx, { kind: "binding", id: view.ticket.id }));
     return park(ctx, driven, { to: "awaiting_binding", dueInMs: null, clock: "stops" });
   }
+  if (calls.some(isWrite) && view.ticket.binding === "unconfirmed" && view.run.state === "running") {
+    // Give the filer a moment: a confirmation spares the supervisor a card.
+    return park(ctx, driven, { to: "awaiting_binding", dueInMs: ctx.confirmGraceMs, clock: "stops" });
+  }
   const held = await ctx.db.tx(async (tx) => {
     const isHeld = await decideAll(tx, ctx, view, turn, calls);
     await failpoint("agent.after_turn_prepared");
+    if (view.run.state !== "running") await setRunning(tx, lease);
     await moveTurn(tx, lease, { turnId: turn.id, to: isHeld ? "held" : "released" });
     if (isHeld) {
       await giveBack(tx, lease, { to: "awaiting_approval", dueInMs: APPROVAL_RELOOK_MS, clock: "stops" });

@@ -27,6 +27,8 @@ import { identify, shopReads } from "./shop-reads.js";
 
 /** Attempts after which an open outcome is no longer sent again. */
 const MAX_ATTEMPTS = 8;
+/** A filer who is asked to confirm the customer answers within this, or a supervisor is asked. */
+const CONFIRM_GRACE_MS = 2_500;
 const RECONCILE_CONCURRENCY = 8;
 const ORPHAN_WINDOW_MS = 48 * 3_600_000;
 const ORPHAN_LAG_MS = 10 * 60_000;
@@ -117,6 +119,7 @@ export function composeContexts(parts: Parts): Contexts {
       log,
       worker: parts.worker,
       leaseMs: config.timing.leaseMs,
+      confirmGraceMs: CONFIRM_GRACE_MS,
       policyHelp: () => policyHelp(db),
     },
   };

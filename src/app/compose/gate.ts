@@ -1,6 +1,6 @@
 /** The gate between a turn and its effects: the ledger prepares, the policy judges, approvals hold, dispatch carries out. */
 import type { PerCall, Proposal, TurnGate } from "../../agent/index.js";
-import { ownerGone, releaseTurn, request } from "../../approvals/index.js";
+import { bindingWasConfirmed, ownerGone, releaseTurn, request } from "../../approvals/index.js";
 import { type DispatchCtx, drive } from "../../dispatch/index.js";
 import { CountersignError } from "../../domain/errors.js";
 import { getOperation, type PerCall as LedgerCall, liveOn, prepareTurn } from "../../ledger/index.js";
@@ -31,6 +31,7 @@ export function turnGate(ctx: DispatchCtx): TurnGate {
         ? { outcome: "released", calls: outcome.calls.map(asAgentCall) }
         : outcome;
     },
+    reconsider: (tx, turn) => bindingWasConfirmed(tx, approvals, turn),
     drive: (operationId) => drive(ctx, operationId),
     operation: (db, operationId) => getOperation(db, operationId),
     liveOn: (db, target) => liveOn(db, target),

@@ -92,6 +92,7 @@ export interface WorldOptions {
   policy?: string;
   budgets?: Partial<RunsCtx["newRuns"]["budgets"]>;
   leaseMs?: number;
+  confirmGraceMs?: number;
   worker?: string;
 }
 
@@ -159,6 +160,7 @@ export async function agentWorld(options: WorldOptions): Promise<AgentWorld> {
     log,
     worker: options.worker ?? "test-worker",
     leaseMs: options.leaseMs ?? 30_000,
+    confirmGraceMs: options.confirmGraceMs ?? 0,
     policyHelp: async () => "Refunds up to £50.00 need no approval.",
   };
   const file: AgentWorld["file"] = async (text, more) => {
