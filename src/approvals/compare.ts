@@ -18,7 +18,7 @@ export async function compareWorldAndVoters(
   present: {
     readonly policy: Policy;
     readonly readings: VoterReadings;
-    /** Operations of the same turn: no drift to themselves. */
+    /** Operations released with it: what they set aside since then is no drift. */
     readonly together: readonly string[];
   },
 ): Promise<{ changes: readonly Change[]; unreadable: string | null }> {

@@ -89,7 +89,7 @@ async function releaseIn(
   ) {
     throw new ReadAgain();
   }
-  const compared = await compareAll(tx, ctx, turn, complete, people.readings);
+  const compared = await compareAll(tx, ctx, complete, people.readings);
   if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
   return prepareAll(tx, ctx, turn, compared.changes);
 }
@@ -122,19 +122,20 @@ async function expireOverdue(
   return after;
 }
 
-/** World and voters of every complete approval, before anything of the turn is reserved. */
+/**
+ * World and voters of every complete approval, before anything is reserved here. What a sibling set aside before the card was
+ * made is part of what the card showed, so nothing of the turn is left out of the balance.
+ */
 async function compareAll(
   tx: Tx,
   ctx: ApprovalsContext,
-  turn: HeldTurn,
   complete: readonly Approval[],
   readings: VoterReadings,
 ): Promise<{ changes: ReadonlyMap<ApprovalId, readonly Change[]>; unreadable: string | null }> {
   const policy = await ctx.activePolicy(tx);
-  const together = operationIds(turn);
   const changes = new Map<ApprovalId, readonly Change[]>();
   for (const approval of complete) {
-    const compared = await compareWorldAndVoters(tx, ctx, approval, { policy, readings, together });
+    const compared = await compareWorldAndVoters(tx, ctx, approval, { policy, readings, together: [] });
     if (compared.unreadable !== null) return { changes, unreadable: compared.unreadable };
     changes.set(approval.id, compared.changes);
   }

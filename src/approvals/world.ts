@@ -46,8 +46,8 @@ interface Row {
 /**
  * Reads the surroundings of an operation.
  *
- * `together`: operations of the same turn. What they have set aside or refunded is counted as still refundable, so that a
- * turn is no drift to itself, before and after its release.
+ * `together`: operations that were released together. What they have set aside or refunded is counted as still refundable, so
+ * that a released turn is no drift to itself.
  *
  * null: there is no such operation.
  */

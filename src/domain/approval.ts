@@ -56,7 +56,7 @@ export interface WorldSnapshot {
   } | null;
   readonly payment: {
     readonly capturedMinor: bigint;
-    /** captured − reserved − refunded − refunded elsewhere; what is set aside for this very turn not counted. */
+    /** captured − reserved − refunded − refunded elsewhere, when the card was made. May be negative after a correction. */
     readonly refundableMinor: bigint;
     readonly currency: string;
   } | null;

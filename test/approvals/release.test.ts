@@ -248,6 +248,31 @@ describe("the audit log", () => {
   });
 });
 
+describe("one of two refunds of an order has been sent when the other drifts at the claim", () => {
+  it("the successor's card shows what is left now, and approving it releases it: it is not asked again and again", async () => {
+    const held = await heldTurn(refund("ORD-3", 6_000n), refund("ORD-3", 7_000n));
+    for (const approval of held.approvals) await h.click("U_SUP1", approval);
+    await h.release(held);
+    await h.db.sql(
+      undefined,
+      "UPDATE payments SET refunded_elsewhere = 1000 FROM orders o WHERE o.id = order_id AND o.ref = 'ORD-3'",
+    );
+    const replaced = await replaceDrifted(h.ctx, { operationId: operationAt(held, 1) });
+    if (replaced.outcome !== "replaced" || replaced.successor === null) throw new Error(replaced.outcome);
+    const { approval, successor } = replaced;
+    expect(approval?.binding.world.payment?.refundableMinor).toBe(33_000n);
+    if (approval === null) throw new Error("not asked again");
+    await h.click("U_SUP2", approval);
+    const calls = turnCalls(held).map((call, index) =>
+      index === 1 ? { callId: call.callId, operationId: successor.id } : call,
+    );
+    expect(await releaseTurn(h.ctx, { runId: held.runId, turnId: held.turnId, calls })).toMatchObject({
+      outcome: "released",
+      calls: [{ outcome: "same" }, { outcome: "prepared" }],
+    });
+  });
+});
+
 describe("who waited for an operation that drifted at the claim", () => {
   it("waits for its successor, which is handed to them when its owner is stopped", async () => {
     const held = await heldTurn(refund("ORD-1", 6_000n));
