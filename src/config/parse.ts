@@ -79,6 +79,7 @@ function readCommon(reader: Reader): CommonConfig {
     timing: readTiming(reader),
     budgets: readBudgets(reader),
     logLevel: reader.oneOf<LogLevel>("LOG_LEVEL", LOG_LEVELS, "info"),
+    traceEndpoint: reader.value<string | null>("OTEL_EXPORTER_OTLP_ENDPOINT", field.baseUrl, null),
     failpoints: reader.value("COUNTERSIGN_FAILPOINTS", field.text, ""),
     warnings: [],
   };

@@ -11,6 +11,8 @@ export interface CommonConfig {
   readonly timing: TimingConfig;
   readonly budgets: BudgetConfig;
   readonly logLevel: LogLevel;
+  /** Base of an OpenTelemetry collector (OTLP over HTTP); null: no traces. */
+  readonly traceEndpoint: string | null;
   /** `name=kill@2,…` for crash tests; empty in production. */
   readonly failpoints: string;
   /** Things that are allowed but probably not meant; to be logged once at start. */
