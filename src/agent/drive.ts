@@ -12,6 +12,7 @@ import type { RunId } from "../domain/ids.js";
 import type { DbFailure } from "../domain/ports/database.js";
 import { isRunEnd, type RunEnd, type RunState } from "../domain/run.js";
 import { countTrouble, giveBack, LeaseLost, leaseRun, type RunLease, viewRun } from "../runs/index.js";
+import { addCorrelation } from "../telemetry/index.js";
 import { keepLease } from "./heartbeat.js";
 import { nextStep } from "./next-step.js";
 import { callModel } from "./phases/call-model.js";
@@ -70,6 +71,7 @@ async function driveLeased(ctx: AgentCtx, lease: RunLease, signal: AbortSignal):
   for (let phase = 0; phase < MAX_PHASES; phase += 1) {
     const view = await viewRun(ctx.db, lease.runId);
     if (view === null || isRunEnd(view.run.state)) throw new LeaseLost(lease.runId);
+    addCorrelation({ runId: lease.runId, ticketId: view.run.ticketId });
     const outcome = await carryOut(ctx, { lease, view, signal });
     if (outcome.goOn) continue;
     return "ended" in outcome

@@ -13,7 +13,7 @@ import {
   type SlackContext,
   startSlack,
 } from "../slack/index.js";
-import { createLogger, createMetrics } from "../telemetry/index.js";
+import { createLogger, createMetrics, createTracer } from "../telemetry/index.js";
 import { composeContexts } from "./compose/contexts.js";
 import { handlers, schedules } from "./compose/handlers.js";
 import { routes } from "./compose/routes.js";
@@ -59,7 +59,14 @@ export async function startProcess(
   for (const warning of config.warnings) log.warn({}, warning);
   armFromEnvironment(config.failpoints, log);
   const metrics = createMetrics({ processMetrics: true });
-  const closers: (() => Promise<void>)[] = [];
+  const tracer = createTracer({
+    endpoint: config.traceEndpoint,
+    serviceName: "countersign",
+    instance: worker,
+    clock: systemClock,
+    log,
+  });
+  const closers: (() => Promise<void>)[] = [() => tracer.stop()];
   const close = async (): Promise<void> => {
     for (const step of closers.splice(0).reverse()) {
       await step().catch((error: unknown) => log.warn({ err: error }, "something did not close cleanly"));
@@ -91,6 +98,7 @@ export async function startProcess(
       lockMs: config.timing.leaseMs,
       log,
       metrics,
+      tracer,
       ticks: () => performance.now(),
     });
     closers.push(() => queues.close());
@@ -119,6 +127,7 @@ export async function startProcess(
       verifyWebhook: createWebhookVerifier(config.payments.webhookSecret.reveal()),
       log,
       metrics,
+      tracer,
       worker,
     });
     // The port is open before Slack has said hello: until then this process is not ready, or the first event would be lost.

@@ -12,6 +12,7 @@ import {
   getOperation,
   voidOperation,
 } from "../ledger/index.js";
+import { addCorrelation } from "../telemetry/index.js";
 import type { DispatchCtx } from "./context.js";
 import { probe } from "./probe.js";
 import { sendClaimed } from "./send.js";
@@ -31,6 +32,7 @@ export async function drive(ctx: DispatchCtx, operationId: OperationId): Promise
       ids: { operationId },
     });
   }
+  if (operation.ticketId !== null) addCorrelation({ operationId, ticketId: operation.ticketId });
   if (operation.status !== "PREPARED") return operation;
   const guard = operation.approvalId === null ? undefined : await approvalGuard(ctx, operation);
   if (ctx.contracts[operation.kind].local) return driveLocal(ctx, operation, guard);

@@ -10,7 +10,7 @@
 import type { Job } from "bullmq";
 import type { Logger } from "../domain/ports/logger.js";
 import type { Wake, WakeKind } from "../domain/ports/wake.js";
-import { withCorrelation } from "../telemetry/index.js";
+import { type Tracer, withCorrelation } from "../telemetry/index.js";
 import { within } from "./bounded.js";
 import { JOB_OPTIONS, LANE_NAMES, type Lane, laneOf, readJob, type WakeJob } from "./catalogue.js";
 import { postgresStore } from "./postgres-store.js";
@@ -27,6 +27,8 @@ export interface JobsMetrics {
 export interface QueuesOptions extends Omit<StoreOptions, "onError"> {
   readonly log: Logger;
   readonly metrics: JobsMetrics;
+  /** Each job is a span. */
+  readonly tracer: Tracer;
   /** Milliseconds of a steady clock, for durations. */
   readonly ticks: () => number;
 }
@@ -163,7 +165,7 @@ async function depths(store: QueueStore): Promise<Record<Lane, number>> {
 
 /** One job, start to end. Never throws: a failure is logged, and the row stays due. */
 async function workOn(options: QueuesOptions, handlers: Handlers, lane: Lane, job: Job): Promise<void> {
-  const { log, metrics, ticks } = options;
+  const { log, metrics, ticks, tracer } = options;
   const wanted = readJob(job.name, job.data);
   if (wanted === null) {
     log.warn({ jobId: job.id ?? null, jobName: job.name, lane }, "a job that is not one of ours was dropped");
@@ -172,7 +174,7 @@ async function workOn(options: QueuesOptions, handlers: Handlers, lane: Lane, jo
   const began = ticks();
   await withCorrelation(about(wanted), async () => {
     try {
-      await handlers[wanted.kind](wanted.id);
+      await tracer.span(`job ${wanted.kind}`, {}, () => handlers[wanted.kind](wanted.id));
       metrics.jobDone(wanted.kind, "ok", ticks() - began);
     } catch (error) {
       metrics.jobDone(wanted.kind, "failed", ticks() - began);

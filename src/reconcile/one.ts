@@ -11,6 +11,7 @@ import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { type Move, recover } from "../domain/recovery.js";
 import { resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
+import { addCorrelation } from "../telemetry/index.js";
 import type { ReconcileCtx } from "./context.js";
 
 /** Looks at one operation now. null: there was nothing to take, or somebody else has it. */
@@ -26,6 +27,7 @@ export async function reconcileOne(
 /** Decides and settles what was taken. */
 export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<Operation | null> {
   await failpoint("reconcile.after_take");
+  if (taken.operation.ticketId !== null) addCorrelation({ ticketId: taken.operation.ticketId });
   const { evidence } = await probe(ctx, taken.operation);
   await failpoint("reconcile.after_probe");
   const move = recover({

@@ -4,6 +4,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WakeKind } from "../../src/domain/ports/wake.js";
 import { type Handlers, migrateQueueTables, openQueues, type Queues } from "../../src/jobs/index.js";
+import { NO_TRACER } from "../../src/telemetry/index.js";
 import { withDatabase } from "../support/database.js";
 import { startProxy, type TcpProxy } from "../support/proxy.js";
 import { redisUrl } from "../support/redis.js";
@@ -71,6 +72,7 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
       lockMs: 5_000,
       log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
       metrics: { jobDone: () => {}, wakeLost: (kind) => void lost.push(kind) },
+      tracer: NO_TRACER,
       ticks: () => performance.now(),
     });
     const one = (kind: WakeKind) => async (id: string) => {
@@ -315,6 +317,7 @@ describe("on PostgreSQL", () => {
       lockMs: 5_000,
       log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
       metrics: { jobDone: quiet, wakeLost: quiet },
+      tracer: NO_TRACER,
       ticks: () => performance.now(),
     });
     const note = async (id: string) => void handled.push(id);

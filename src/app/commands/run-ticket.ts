@@ -7,7 +7,7 @@ import { createPayments, createWebhookVerifier } from "../../payments/index.js";
 import { watchPolicyFile } from "../../policy/index.js";
 import { reconcileDue } from "../../reconcile/index.js";
 import { confirmBinding, findTicket, getRun, startRun, viewRun } from "../../runs/index.js";
-import { createLogger, createMetrics } from "../../telemetry/index.js";
+import { createLogger, createMetrics, NO_TRACER } from "../../telemetry/index.js";
 import { composeContexts } from "../compose/contexts.js";
 import { nobody } from "../compose/nobody.js";
 import { offlineNotices } from "../compose/offline.js";
@@ -48,6 +48,7 @@ export async function runTicket(reference: string): Promise<void> {
         verifyWebhook: createWebhookVerifier(config.payments.webhookSecret.reveal()),
         log,
         metrics: createMetrics({ processMetrics: false }),
+        tracer: NO_TRACER,
         worker: `${os.hostname()}:${process.pid}`,
       });
       const ticket = await findTicket(db, reference);

@@ -16,7 +16,7 @@ import { activePolicy, makeJudge } from "../../policy/index.js";
 import type { ReconcileCtx } from "../../reconcile/index.js";
 import { followSuccessor, type RunsCtx, wakeRun } from "../../runs/index.js";
 import { cancelOrder } from "../../shop/index.js";
-import type { Metrics, RootLogger } from "../../telemetry/index.js";
+import type { Metrics, RootLogger, Tracer } from "../../telemetry/index.js";
 import { systemClock, systemIds } from "../system.js";
 import { turnGate } from "./gate.js";
 import { ledgerContext } from "./ledger.js";
@@ -43,6 +43,7 @@ export interface Parts {
   verifyWebhook: VerifyWebhook;
   log: RootLogger;
   metrics: Metrics;
+  tracer: Tracer;
   /** Names this process in leases. */
   worker: string;
 }
@@ -58,7 +59,10 @@ export interface Contexts {
 export function composeContexts(parts: Parts): Contexts {
   const { db, wake, notices, config, log } = parts;
   const chosen = choosePlanner(config);
-  const planner = { ...chosen, planner: measuredPlanner(chosen.planner, chosen.settings, parts.metrics) };
+  const planner = {
+    ...chosen,
+    planner: measuredPlanner(chosen.planner, chosen.settings, parts.metrics, parts.tracer),
+  };
   const ledger = measuredLedger(ledgerContext({ db, notices, wake, timing: config.timing }), parts.metrics);
   const runs: RunsCtx = {
     db,
@@ -91,7 +95,7 @@ export function composeContexts(parts: Parts): Contexts {
   const dispatch: DispatchCtx = {
     ...ledger,
     approvals,
-    provider: measuredProvider(parts.provider, parts.metrics),
+    provider: measuredProvider(parts.provider, parts.metrics, parts.tracer),
     verifyWebhook: parts.verifyWebhook,
     localEffect,
     log,

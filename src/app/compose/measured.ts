@@ -4,30 +4,40 @@ import type { Tx } from "../../db/connect.js";
 import type { Operation } from "../../domain/operation.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
 import type { LedgerCtx } from "../../ledger/index.js";
-import type { Metrics } from "../../telemetry/index.js";
+import { addCorrelation, type Metrics, type Tracer } from "../../telemetry/index.js";
 
 const PER_MILLION = 1_000_000n;
 
-/** Counts and times every request to the provider, by its verdict. */
-export function measuredProvider(provider: PaymentProvider, metrics: Metrics): PaymentProvider {
+/** Counts, times and traces every request to the provider, by its verdict. */
+export function measuredProvider(
+  provider: PaymentProvider,
+  metrics: Metrics,
+  tracer: Tracer,
+): PaymentProvider {
   const timed = async <T>(
     kind: string,
     work: () => Promise<T>,
     outcomeOf: (value: T) => string,
   ): Promise<T> => {
     const began = performance.now();
-    const value = await work();
+    const value = await tracer.span(`provider ${kind}`, {}, work);
     metrics.providerCalled(kind, outcomeOf(value), performance.now() - began);
     return value;
   };
   return {
     buildRequest: (operation) => provider.buildRequest(operation),
-    execute: (operation, request, options) =>
-      timed(
+    execute: (operation, request, options) => {
+      addCorrelation({
+        operationId: operation.id,
+        attempt: operation.attempts,
+        ...(operation.ticketId === null ? {} : { ticketId: operation.ticketId }),
+      });
+      return timed(
         operation.kind,
         () => provider.execute(operation, request, options),
         (outcome) => outcome.verdict,
-      ),
+      );
+    },
     list: (target, options) =>
       timed(
         "list",
@@ -50,13 +60,18 @@ export function measuredProvider(provider: PaymentProvider, metrics: Metrics): P
   };
 }
 
-/** Counts, times and prices every call of the model. */
-export function measuredPlanner(planner: Planner, settings: PlannerSettings, metrics: Metrics): Planner {
+/** Counts, times, traces and prices every call of the model. */
+export function measuredPlanner(
+  planner: Planner,
+  settings: PlannerSettings,
+  metrics: Metrics,
+  tracer: Tracer,
+): Planner {
   return {
     ...planner,
     plan: async (request) => {
       const began = performance.now();
-      const answer = await planner.plan(request);
+      const answer = await tracer.span("model call", {}, () => planner.plan(request));
       metrics.modelCalled(answer.ok ? "ok" : answer.failure.code, performance.now() - began);
       if (answer.ok) {
         const { inputTokens, outputTokens } = answer.reply.usage;

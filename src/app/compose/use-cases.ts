@@ -14,6 +14,7 @@ import {
   threadReply,
 } from "../../runs/index.js";
 import type { SlackUseCases } from "../../slack/index.js";
+import { addCorrelation } from "../../telemetry/index.js";
 import type { Contexts } from "./contexts.js";
 
 const PING_TIMEOUT_MS = 2_000;
@@ -26,7 +27,11 @@ export interface ProcessParts {
 export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases {
   const { runs, approvals, agent } = contexts;
   return {
-    fileTicket: (filing) => fileTicket(runs, filing),
+    fileTicket: async (filing) => {
+      const filed = await fileTicket(runs, filing);
+      addCorrelation({ ticketId: filed.ticket.id });
+      return filed;
+    },
     setTicketThread: (thread) => runs.db.tx((tx) => setTicketThread(tx, thread)),
     threadReply: (reply) => threadReply(runs, reply),
     requestCancel: (request) => requestCancel(runs, request),
