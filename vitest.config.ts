@@ -11,20 +11,23 @@ ensureGenerated(fileURLToPath(new URL(".", import.meta.url)));
 // `services` gets one private PostgreSQL per run (or DATABASE_URL) and one database per file, see test/support.
 const pure = ["test/domain/**/*.test.ts", "test/sandbox/slack/**/*.test.ts", "test/**/*.unit.test.ts"];
 
+// Minutes of killing and restarting: `npm run test:kills`.
+const onDemand = ["test/kills/**/*.test.ts"];
+
 const common = {
   pool: "forks",
   environment: "node",
   // Nothing here waits for time to pass; the limits only end what would hang, also on a slow and shared machine.
   testTimeout: 60_000,
   hookTimeout: 120_000,
+  // Tests that declare themselves concurrent start processes of their own.
+  maxConcurrency: 3,
   restoreMocks: true,
   unstubEnvs: true,
 } as const;
 
 export default defineConfig({
   test: {
-    // Tests that declare themselves concurrent start processes of their own.
-    maxConcurrency: 3,
     maxWorkers: Math.max(2, Math.min(4, cpus().length)),
     projects: [
       { test: { ...common, name: "pure", include: pure } },
@@ -33,7 +36,15 @@ export default defineConfig({
           ...common,
           name: "services",
           include: ["test/**/*.test.ts"],
-          exclude: pure,
+          exclude: [...pure, ...onDemand],
+          globalSetup: ["test/support/global-setup.ts"],
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: "kills",
+          include: onDemand,
           globalSetup: ["test/support/global-setup.ts"],
         },
       },

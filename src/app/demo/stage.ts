@@ -88,6 +88,11 @@ export class Stage {
     this.#product = null;
   }
 
+  /** False before the start, and when the process has ended by itself. */
+  get running(): boolean {
+    return this.#product?.running() ?? false;
+  }
+
   /** Resolves when the product has ended by itself (a failpoint). */
   async productEnded(): Promise<void> {
     if (this.#product === null) throw new Error("the product is not running");
@@ -292,7 +297,8 @@ export class Stage {
   }
 }
 
-function buttonLabels(message: MessageView): string[] {
+/** Labels of the buttons that a message shows. */
+export function buttonLabels(message: MessageView): string[] {
   return message.blocks.flatMap((block) => {
     if (block["type"] !== "actions" || !Array.isArray(block["elements"])) return [];
     return block["elements"].flatMap((element) => {

@@ -1,0 +1,137 @@
+/** A world of its own for one test: a fresh database, both sandboxes, and the product as processes that the test starts. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { STORY_TIMING } from "../../../src/app/demo/play.js";
+import { freePort } from "../../../src/app/demo/ports.js";
+import { type Product, startProduct } from "../../../src/app/demo/product.js";
+import { prepareShop } from "../../../src/app/demo/seed.js";
+import { Stage } from "../../../src/app/demo/stage.js";
+import { startWorld, type World } from "../../../src/app/demo/world.js";
+import { hostEnvironment } from "../../../src/config/host.js";
+import { type OpenDb, openDb } from "../../../src/db/connect.js";
+import { verifyAudit } from "../../../src/ledger/index.js";
+import { demoShop, type ShopFile } from "../../../src/shop/index.js";
+import type { Databases } from "./databases.js";
+
+/** Short, so that what a dead process held is free again soon; the order between them is production's. */
+export const QUICK_TIMING = {
+  ...STORY_TIMING,
+  PROVIDER_TIMEOUT_MS: "2000",
+  RECONCILE_EVERY_MS: "300",
+  RECONCILE_BASE_MS: "300",
+  RECONCILE_MAX_MS: "1500",
+  LEASE_MS: "3000",
+} as const;
+
+export interface HouseOptions {
+  transport?: "socket" | "http";
+  /** Policy file relative to the project, or its text. Default: the demo's. */
+  policy?: { file: string } | { text: string };
+  env?: Readonly<Record<string, string>>;
+  changeShop?: (shop: ShopFile) => ShopFile;
+  redisUrl?: string;
+}
+
+export interface House {
+  readonly world: World;
+  readonly db: OpenDb;
+  readonly stage: Stage;
+  /** The file that the product reads its policy from; the test may rewrite it. */
+  readonly policyFile: string;
+  /** One more process of the product, on a port of its own. Ended with the house. */
+  another(options?: {
+    roles?: string;
+    env?: Readonly<Record<string, string>>;
+    port?: number;
+  }): Promise<Product>;
+  /** What the processes logged, newest last. */
+  log(): string;
+  /** @throws when the audit chain is not intact */
+  assertAuditIntact(): Promise<void>;
+}
+
+/** Builds the house, runs the test in it, and takes everything down; a failure tells what was said and logged. */
+export async function inHouse(
+  databases: Databases,
+  options: HouseOptions,
+  run: (house: House) => Promise<void>,
+): Promise<void> {
+  const home = mkdtempSync(path.join(tmpdir(), "countersign-e2e-"));
+  const policyFile = path.join(home, "policy.yaml");
+  writeFileSync(policyFile, policyText(options));
+  const shop = demoShop({ today: new Date() });
+  const world = await startWorld({
+    dataDir: home,
+    slackPort: 0,
+    paymentsPort: 0,
+    postgresPort: 0,
+    productPort: 0,
+    databaseServerUrl: databases.serverUrl,
+    databaseName: await databases.fresh(),
+    transport: options.transport ?? "socket",
+    policyFile,
+    shop: options.changeShop?.(shop) ?? shop,
+    extraEnv: { ...QUICK_TIMING, ...options.env },
+    keepWorkspace: false,
+    ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
+  });
+  const told: string[] = [];
+  const others: Product[] = [];
+  const db = openDb({ url: world.databaseUrl, applicationName: "countersign-e2e", poolSize: 6 });
+  const stage = new Stage({
+    world,
+    db,
+    logFile: path.join(home, "product.log"),
+    tell: (line) => told.push(line),
+  });
+  const log = (): string =>
+    readdirSync(home)
+      .filter((name) => name.endsWith(".log"))
+      .flatMap((name) => readFileSync(path.join(home, name), "utf8").split("\n").slice(-40))
+      .join("\n");
+  try {
+    await prepareShop(db, world.shop);
+    await stage.open();
+    await run({
+      world,
+      db,
+      stage,
+      policyFile,
+      log,
+      another: async ({ roles, env, port } = {}) => {
+        const product = await startProduct({
+          env: { ...hostEnvironment(), ...world.env, ...env },
+          port: port ?? (await freePort()),
+          logFile: path.join(home, `product-${others.length + 2}.log`),
+          ...(roles === undefined ? {} : { roles }),
+        });
+        others.push(product);
+        return product;
+      },
+      assertAuditIntact: async () => {
+        const report = await verifyAudit(db);
+        if (!report.intact) throw new Error(`the audit chain is broken: ${JSON.stringify(report.broken)}`);
+      },
+    });
+  } catch (error) {
+    throw new Error(`${String(error)}\n--- told\n${told.join("\n")}\n--- logged\n${log()}`, { cause: error });
+  } finally {
+    stage.calm();
+    await Promise.all([stage.stop(), ...others.map((product) => stopEven(product))]);
+    await db.close();
+    await world.stop();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** A stopped (SIGSTOP) process hears no SIGTERM. */
+async function stopEven(product: Product): Promise<void> {
+  if (product.running()) product.signal("SIGCONT");
+  await product.stop();
+}
+
+function policyText({ policy }: HouseOptions): string {
+  if (policy !== undefined && "text" in policy) return policy.text;
+  return readFileSync(path.resolve(policy?.file ?? "policies/default.yaml"), "utf8");
+}
