@@ -717,7 +717,6 @@ CREATE TABLE slack_cards (
   wanted_version bigint NOT NULL DEFAULT 1,
   shown_version bigint NOT NULL DEFAULT 0,
   shown_hash text,
-  final boolean NOT NULL DEFAULT false,
   state text NOT NULL DEFAULT 'live',
   -- a post began then whose answer we do not have: look for it by metadata before posting again
   attempt_at timestamptz,
