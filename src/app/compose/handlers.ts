@@ -15,6 +15,7 @@ import {
   dueCards,
   dueOutbox,
   processInbox,
+  pruneSlack,
   renderCard,
   type SlackContext,
   sendOutbox,
@@ -26,6 +27,7 @@ import type { Contexts } from "./contexts.js";
 const SWEEP_EVERY_MS = 1_000;
 const ATTEND_EVERY_MS = 2_000;
 const SEAL_EVERY_MS = 30_000;
+const PRUNE_EVERY_MS = 3_600_000;
 const TRIPS_EVERY_MS = 5_000;
 const ORPHANS_EVERY_MS = 300_000;
 const CHAIN_HEAD_EVERY_MS = 600_000;
@@ -149,6 +151,13 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: CHAIN_HEAD_EVERY_MS,
       pass: async () => {
         await tellChainHead(contexts.dispatch);
+      },
+    },
+    {
+      name: "prune",
+      everyMs: PRUNE_EVERY_MS,
+      pass: async () => {
+        while ((await pruneSlack(slack)) > 0);
       },
     },
     {
