@@ -32,7 +32,7 @@ const DEFAULT_TX_RETRIES = 6;
 const TX_BACKOFF_BASE_MS = 10;
 const TX_BACKOFF_MAX_MS = 640;
 
-export type { Db, Isolation, SqlRunner, Tx, TxOptions } from "../domain/ports/database.js";
+export type { Db, SqlRunner, Tx } from "../domain/ports/database.js";
 
 /** A `Db` with what only its opener may touch. */
 export interface OpenDb extends Db {

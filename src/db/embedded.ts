@@ -26,8 +26,6 @@ import {
 } from "./embedded-install.js";
 import { type Owner, releasePrevious, writeOwner } from "./embedded-owner.js";
 
-export { EmbeddedError } from "./embedded-error.js";
-
 export interface EmbeddedOptions {
   /** Default `.countersign/postgres` under the working directory. Made when missing. */
   readonly dataDir?: string;
