@@ -116,6 +116,16 @@ audit.command("export").action(async () => (await import("./commands/audit.js"))
 audit.command("verify").action(async () => (await import("./commands/audit.js")).verify());
 
 program
+  .command("faults")
+  .description("refunds under faults, through the product and through plainer ways, counted at the provider")
+  .option("--episodes <n>", "scenarios, each played by every arm", count)
+  .option("--seed <n>", "the same seed plays the same scenarios", count)
+  .addOption(json())
+  .action(async (options: { episodes?: number; seed?: number; json?: boolean }) =>
+    (await import("./commands/faults.js")).faults(options),
+  );
+
+program
   .command("demo")
   .description("everything on this machine, without an account anywhere")
   .option("--story <name>", "play one story without a hand on the keyboard")
@@ -127,6 +137,11 @@ program
 function wholeNumber(text: string): bigint {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("must be a whole number of minor units.");
   return BigInt(text);
+}
+
+function count(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("must be a whole number.");
+  return Number(text);
 }
 
 process.exitCode = await main();

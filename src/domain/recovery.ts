@@ -119,12 +119,12 @@ export function recover(input: RecoveryInput): Move {
 }
 
 /**
- * Accepted, then failed: proven for the object that was read. Attempts under one key share one object; without a key every
- * other attempt must be proven by itself.
+ * Accepted, then failed: proven for the object that was read. Attempts under one key share one object, and a list that cannot be
+ * out of date holds all of them; otherwise every other attempt must be proven by itself.
  */
 function failedThere(input: RecoveryInput, effect: ProviderEffect, code: string): Move {
   const unproven = input.attempts.filter(({ verdict }) => !provenNotExecuted(verdict)).length;
-  if (input.contract.keyed || unproven <= 1) {
+  if (input.contract.keyed || unproven <= 1 || absenceIsTerminal(input.contract, input)) {
     return { do: "reject", code, detail: `${effect.ref} failed at the provider` };
   }
   return overdue(input)
@@ -146,14 +146,13 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
       : { do: "later", why: "an answer said committed; the list lags behind" };
   }
   if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
-  if (attempts.at(-1)?.verdict === "rejected") {
-    // The provider refused our last attempt while an earlier one is open: repeating it brings the same refusal.
-    const refused = "the last attempt was refused while an earlier one is open";
-    return overdue(input) ? quarantine("proof_incomplete", refused) : { do: "later", why: refused };
-  }
+  const last = attempts.at(-1);
+  if (last?.verdict === "rejected") return refusedAfterOpen(input, last.code ?? last.verdict, terminal);
   const exhausted = attempts.length >= input.maxAttempts;
   if (keyIsSafe(contract, input)) {
-    if (overdue(input) || exhausted) return quarantine("unknown_too_long", why);
+    // Time may have been up before anybody could look: what is safe is tried once before a person is asked.
+    const tried = attempts.length > 1;
+    if (exhausted || (overdue(input) && tried)) return quarantine("unknown_too_long", why);
     return { do: "send_again", why: terminal ? "not_committed" : "key_is_safe" };
   }
   if (terminal) {
@@ -164,6 +163,22 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
     return { do: "send_again", why: "not_committed" };
   }
   return overdue(input) ? quarantine("unknown_too_long", why) : { do: "later", why };
+}
+
+/**
+ * The provider refused our last attempt while an earlier one is open. Nothing is proven of the earlier one, unless nothing can
+ * come of it any more. Under a key the question can be put once more: a stored refusal, told again, holds for all of them, and
+ * settles it; a second fresh one says no more than the first.
+ */
+function refusedAfterOpen(input: RecoveryInput, code: string, terminal: boolean): Move {
+  if (terminal) return { do: "reject", code, detail: "refused by the provider, and nothing else happened" };
+  const asked = input.attempts.filter(({ verdict }) => verdict === "rejected").length;
+  const exhausted = input.attempts.length >= input.maxAttempts;
+  if (asked === 1 && !exhausted && keyIsSafe(input.contract, input)) {
+    return { do: "send_again", why: "key_is_safe" };
+  }
+  const refused = "the last attempt was refused while an earlier one is open";
+  return overdue(input) ? quarantine("proof_incomplete", refused) : { do: "later", why: refused };
 }
 
 /** Sending again only repeats the refusal, so nothing is sent: once the list has had time to show the effect, a person looks. */

@@ -2,7 +2,8 @@
  * What one attempt's outcome makes of its operation (DESIGN §5, "A verdict belongs to an attempt").
  *
  * 1. REJECTED, and going back to PREPARED, need every attempt proven not executed; while another is open, a refusal is
- *    evidence about its own attempt only ("already refunded" may be our own refund).
+ *    evidence about its own attempt only ("already refunded" may be our own refund), unless it is the stored answer of the key
+ *    that all of them share.
  * 2. Only an effect whose postcondition holds confirms. Everything that is not proven is unknown.
  */
 import { assertNever } from "./assert-never.js";
@@ -51,7 +52,7 @@ export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFa
           }
         : { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "backoff" };
     case "rejected":
-      return othersProven
+      return othersProven || keptByTheKey(outcome, others)
         ? { event: "settle_rejected", code: outcome.code, detail: outcome.detail }
         : { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "now" };
     case "failed_at_provider":
@@ -68,3 +69,11 @@ export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFa
       return assertNever(outcome);
   }
 }
+
+/** A refusal that is told again is what the key keeps: no attempt under it had another answer, unless one is known to have had. */
+const keptByTheKey = (
+  outcome: Extract<AttemptOutcome, { verdict: "rejected" }>,
+  others: readonly AttemptFact[],
+): boolean =>
+  outcome.replayed === true &&
+  others.every(({ verdict }) => verdict === "open" || verdict === "unknown" || provenNotExecuted(verdict));

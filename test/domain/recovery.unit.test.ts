@@ -89,6 +89,7 @@ const COLUMNS: Record<string, { contract: EffectContract; claimedAgoMs: number; 
 };
 
 const open: AttemptFact = { number: 1, verdict: "open", code: null };
+const openToo: AttemptFact = { ...open, number: 2 };
 
 function input(part: Partial<RecoveryInput>): RecoveryInput {
   return {
@@ -151,6 +152,7 @@ describe("recovery, cell by cell", () => {
               evidence: EVIDENCE[row],
               firstClaimedAt: ago(claimedAgoMs),
               unknownSince,
+              attempts: terms.keyed ? [open, openToo] : [open],
             }),
           );
           // Proven not committed: without a key it is sent again; a key past its life is never sent again.
@@ -210,11 +212,43 @@ describe("verdicts of attempts in recovery", () => {
       do: "reject",
       code: "charge_disputed",
     });
-    expect(recover(input({ attempts: [open, refused] })).do).toBe("later");
-    expect(recover(input({ attempts: [open, refused], unknownSince: ago(2 * HOUR) }))).toMatchObject({
+  });
+
+  it("asks once more under the key when the last attempt was refused while an earlier one is open, then a person", () => {
+    const refused: AttemptFact = { number: 2, verdict: "rejected", code: "charge_disputed" };
+    const again: AttemptFact = { ...refused, number: 3 };
+    expect(recover(input({ attempts: [open, refused] })).do).toBe("send_again");
+    expect(recover(input({ attempts: [open, refused], maxAttempts: 2 })).do).toBe("later");
+    expect(recover(input({ attempts: [open, refused, again] })).do).toBe("later");
+    expect(recover(input({ attempts: [open, refused, again], unknownSince: ago(2 * HOUR) }))).toMatchObject({
       do: "quarantine",
       reason: "proof_incomplete",
     });
+    const unkeyed = contract({ keyed: false, keyTtlMs: null });
+    expect(recover(input({ contract: unkeyed, attempts: [open, refused] })).do).toBe("later");
+  });
+
+  it("rejects after a refusal while an earlier attempt is open only where nothing can come of that one", () => {
+    const refused: AttemptFact = { number: 2, verdict: "rejected", code: "charge_disputed" };
+    const strong = contract({ keyed: false, readback: { kind: "strong" }, inflightBoundMs: MINUTE });
+    const attempts = [open, refused];
+    expect(recover(input({ contract: strong, attempts }))).toMatchObject({
+      do: "reject",
+      code: "charge_disputed",
+    });
+    expect(recover(input({ contract: strong, attempts, lastSendEndedAt: ago(1_000) })).do).toBe("later");
+    expect(recover(input({ contract: strong, attempts, evidence: EVIDENCE.down })).do).toBe("later");
+  });
+
+  it("tries what is safe once before it asks a person, however late the first look comes", () => {
+    const late = { unknownSince: ago(5 * HOUR), firstClaimedAt: ago(6 * HOUR) };
+    for (const evidence of [EVIDENCE.absent, EVIDENCE.down]) {
+      expect(recover(input({ ...late, evidence, attempts: [open] })).do).toBe("send_again");
+      expect(recover(input({ ...late, evidence, attempts: [open, openToo] }))).toMatchObject({
+        do: "quarantine",
+        reason: "unknown_too_long",
+      });
+    }
   });
 
   it("waits for a lagging list when an answer already said committed, and never sends again", () => {
@@ -257,6 +291,8 @@ describe("verdicts of attempts in recovery", () => {
     expect(recover(input({ contract: unkeyed, evidence: EVIDENCE.failed, attempts: [open] })).do).toBe(
       "reject",
     );
+    const strong = contract({ keyed: false, readback: { kind: "strong" }, inflightBoundMs: MINUTE });
+    expect(recover(input({ contract: strong, evidence: EVIDENCE.failed, attempts: two })).do).toBe("reject");
   });
 });
 

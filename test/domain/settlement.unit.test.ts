@@ -64,6 +64,14 @@ describe("what an attempt's outcome makes of its operation", () => {
     }
   }
 
+  it("takes the key's own stored refusal for the end of every open attempt under it, and of none that had another answer", () => {
+    const replay = { ...OUTCOMES.rejected, replayed: true } as const;
+    for (const name of ["open", "unknown", "proven", "none"] as const) {
+      expect(settlementOf(replay, others[name]).event).toBe("settle_rejected");
+    }
+    expect(settlementOf(replay, others.committed).event).toBe("settle_unknown");
+  });
+
   it("only ever names an event that a dispatched operation allows", () => {
     for (const outcome of Object.values(OUTCOMES)) {
       for (const facts of Object.values(others)) {

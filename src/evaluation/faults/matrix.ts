@@ -1,0 +1,128 @@
+/** Plays scenarios through every arm and counts, at the provider, what came of them. */
+import { sealBlocks, verifyAudit } from "../../ledger/index.js";
+import { ARM_NAMES, type Arm, type ArmName, type Played } from "../arms/arm.js";
+import { naiveRetry } from "../arms/naive-retry.js";
+import { newKeyPerAttempt } from "../arms/new-key-per-attempt.js";
+import { ours } from "../arms/ours.js";
+import { fileOwner } from "../arms/owner.js";
+import { verifyThenRetry } from "../arms/verify-then-retry.js";
+import { CONTRACT_NAMES, providerContract } from "./contracts.js";
+import { CRASH_POINTS, lossOf } from "./crash-points.js";
+import { expectedEnds } from "./expected.js";
+import { MODE_NAMES, MODES } from "./modes.js";
+import { seededRandom } from "./random.js";
+import { type Cell, planScenarios, type Scenario } from "./scenario.js";
+import { type Counted, type Score, score } from "./score.js";
+import type { World } from "./world.js";
+
+/** One arm in one scenario whose fault and crash really happened. */
+export interface Episode {
+  readonly arm: ArmName;
+  readonly scenario: Scenario;
+  readonly end: string;
+  readonly score: Score;
+  readonly broken: readonly string[];
+}
+
+export interface MatrixRun {
+  readonly seed: number;
+  readonly episodes: readonly Episode[];
+  /** Scenarios that did not count for an arm because fault or crash had no occasion to happen. */
+  readonly notFired: Readonly<Record<ArmName, number>>;
+  /** What the audit chain's verifier found; empty: nothing. */
+  readonly auditProblems: readonly string[];
+}
+
+export interface MatrixOptions {
+  readonly episodes: number;
+  readonly seed: number;
+  /** Only these cells; all when left out. */
+  readonly only?: (cell: Cell) => boolean;
+  readonly onEpisode?: (done: number, of: number) => void;
+}
+
+/** Faults after which the ledger itself knows the outcome, so that no reconciler looks. */
+const SETTLED_AT_ONCE: ReadonlySet<string> = new Set([
+  "none",
+  "refused-before-send",
+  "rate-limited",
+  "business-rejection",
+  "succeeded-then-failed",
+  "webhook-overtakes",
+]);
+
+/** Every cell in which the fault can take effect. */
+export function allCells(): Cell[] {
+  return MODE_NAMES.flatMap((mode) =>
+    CONTRACT_NAMES.flatMap((contract) =>
+      CRASH_POINTS.filter(
+        (crash) =>
+          expectedEnds(mode, contract, crash) !== null &&
+          !(lossOf(crash) === "looking" && SETTLED_AT_ONCE.has(mode)),
+      ).map((crash) => ({ mode, contract, crash })),
+    ),
+  );
+}
+
+export async function runMatrix(world: World, options: MatrixOptions): Promise<MatrixRun> {
+  const arms: readonly Arm[] = [ours(await fileOwner(world)), naiveRetry, verifyThenRetry, newKeyPerAttempt];
+  const cells = allCells().filter(options.only ?? (() => true));
+  const plan = planScenarios(cells, cells.length === 0 ? 0 : options.episodes, seededRandom(options.seed));
+  const episodes: Episode[] = [];
+  const notFired = Object.fromEntries(ARM_NAMES.map((name) => [name, 0])) as Record<ArmName, number>;
+  for (const scenario of plan) {
+    for (const arm of arms) {
+      const episode = await playOne(world, arm, scenario);
+      if (episode === null) notFired[arm.name] += 1;
+      else episodes.push(episode);
+    }
+    options.onEpisode?.(scenario.index + 1, plan.length);
+  }
+  await sealBlocks(world.db);
+  const audit = await verifyAudit(world.db);
+  return {
+    seed: options.seed,
+    episodes,
+    notFired,
+    auditProblems: audit.broken.map((link) => `${link.what} ${link.where}: ${link.problem}`),
+  };
+}
+
+/** null: the fault or the crash had no occasion to happen. */
+async function playOne(world: World, arm: Arm, scenario: Scenario): Promise<Episode | null> {
+  const mode = MODES[scenario.mode];
+  const { orderRef, paymentIntent } = await world.newPayment();
+  world.control.setPromises(providerContract(scenario.contract).sandbox);
+  const armed = await mode.arm({ world, paymentIntent, amountMinor: scenario.amountMinor });
+  let played: Played;
+  try {
+    played = await arm.play({ world, scenario, mode, armed, orderRef, paymentIntent });
+  } finally {
+    world.control.disarmAll();
+    world.forgetLater();
+    await world.hurryProvider();
+  }
+  if (!played.crashed || !(await armed.fired())) return null;
+  return {
+    arm: arm.name,
+    scenario,
+    end: played.end,
+    broken: played.broken,
+    score: score({
+      claim: played.claim,
+      counted: await count(world, paymentIntent),
+      amountMinor: scenario.amountMinor,
+      possible: mode.impossible !== true,
+      askedBeyond: played.askedBeyond,
+    }),
+  };
+}
+
+async function count(world: World, paymentIntent: string): Promise<Counted> {
+  const effects = await world.control.effects({ paymentIntent });
+  return {
+    alive: effects
+      .filter((effect) => effect.status !== "failed" && effect.status !== "canceled")
+      .map(({ amount, origin }) => ({ amount, origin })),
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * A worker's life in this process: it can die at any await, as a process under SIGKILL would. What it began in the database and had
+ * not committed is undone; nothing of it writes afterwards; its memory is gone.
+ */
+import type { Db } from "../db/connect.js";
+
+export class Dead extends Error {
+  constructor() {
+    super("this worker is dead");
+    this.name = "Dead";
+  }
+}
+
+export interface Life {
+  /** The worker's own connection to the database: useless once it is dead. */
+  readonly db: Db;
+  /** Ends this life. The promise never resolves: who awaits it has died there. */
+  die(): Promise<never>;
+  /** Runs work of this life. @throws Dead when it dies meanwhile */
+  live<T>(work: () => Promise<T>): Promise<T>;
+  readonly dead: boolean;
+}
+
+export function newLife(db: Db): Life {
+  let dead = false;
+  let announce: (dead: Dead) => void = () => {};
+  const death = new Promise<never>((_resolve, reject) => {
+    announce = reject;
+  });
+  // Whoever lives hears of it through `live`; a death that nobody waits for is no error.
+  death.catch(() => {});
+  const alive = <T>(work: () => Promise<T>): Promise<T> => (dead ? Promise.reject(new Dead()) : work());
+  return {
+    db: {
+      kind: "db",
+      pool: db.pool,
+      prisma: db.prisma,
+      sql: (name, text, params) => alive(() => db.sql(name, text, params)),
+      tx: (fn, options) => alive(() => db.tx(fn, options)),
+      close: async () => {},
+    },
+    die: () => {
+      dead = true;
+      announce(new Dead());
+      return new Promise<never>(() => {});
+    },
+    live: (work) => Promise.race([work(), death]),
+    get dead() {
+      return dead;
+    },
+  };
+}

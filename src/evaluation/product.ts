@@ -1,0 +1,102 @@
+/**
+ * The product's ledger, dispatch and reconciler in this process, on a real database and a real wire, for one worker's life. What
+ * lies outside is played: people who are who they say, cards that are remembered instead of posted.
+ */
+import type { ApprovalsContext } from "../approvals/index.js";
+import type { Db, Tx } from "../db/connect.js";
+import type { EffectContract } from "../domain/contract.js";
+import { contractBook } from "../domain/contracts.js";
+import type { Clock, Ids } from "../domain/ports/clock.js";
+import type { Directory } from "../domain/ports/directory.js";
+import type { Logger } from "../domain/ports/logger.js";
+import type { CardSubject, Notices } from "../domain/ports/notices.js";
+import type { PaymentProvider, VerifyWebhook } from "../domain/ports/payment-provider.js";
+import type { LedgerCtx, LedgerTiming } from "../ledger/index.js";
+import { activePolicy, makeJudge } from "../policy/index.js";
+import type { ReconcileCtx } from "../reconcile/index.js";
+
+/** The product's own defaults (README, variables), except the deadline of a call, which each episode chooses. */
+export const PRODUCT_TIMING: Omit<LedgerTiming, "providerTimeoutMs"> = {
+  leaseMs: 30_000,
+  sendMarginMs: 2_000,
+  reconcileBaseMs: 2_000,
+  reconcileMaxMs: 900_000,
+  quarantineAfterMs: 3_600_000,
+  quarantineRepostMs: 3_600_000,
+  prepareGraceMs: 2_000,
+};
+const DAY_MS = 24 * 3_600_000;
+const MAX_ATTEMPTS = 8;
+
+export interface ProductParts {
+  readonly db: Db;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly provider: PaymentProvider;
+  readonly verifyWebhook: VerifyWebhook;
+  /** How refunds are recovered. */
+  readonly refundContract: EffectContract;
+  readonly providerTimeoutMs: number;
+  readonly worker: string;
+  /** Told of every card that is to be rendered, once its transaction has committed. */
+  readonly onCard: (subject: CardSubject) => void;
+}
+
+export function inProcessProduct(parts: ProductParts): ReconcileCtx {
+  const { db, ids, clock, log } = parts;
+  const wake = async (): Promise<void> => {};
+  const card = async (tx: Tx, subject: CardSubject): Promise<void> => {
+    tx.afterCommit(() => parts.onCard(subject));
+  };
+  const notices: Notices<Tx> = {
+    touch: card,
+    repost: card,
+    thread: async () => {},
+    ops: async () => {},
+    approvers: async () => {},
+  };
+  const ledger: LedgerCtx = {
+    db,
+    ids,
+    wake,
+    notices,
+    contracts: { ...contractBook({ keyTtlMs: DAY_MS }), refund: parts.refundContract },
+    timing: { ...PRODUCT_TIMING, providerTimeoutMs: parts.providerTimeoutMs },
+    hooks: { onSettled: async () => {} },
+  };
+  const approvals: ApprovalsContext = {
+    db,
+    ids,
+    clock,
+    wake,
+    notices,
+    directory: nobody,
+    judge: makeJudge(),
+    ledger,
+    activePolicy: async (on) => (await activePolicy(on)).policy,
+    hooks: { onTurnDecided: async () => {}, onSuccessor: async () => {} },
+    log,
+  };
+  return {
+    ...ledger,
+    approvals,
+    provider: parts.provider,
+    verifyWebhook: parts.verifyWebhook,
+    localEffect: async () => ({ ok: false, code: "no_local_effect", detail: "There are only refunds here." }),
+    log,
+    worker: parts.worker,
+    reconcile: {
+      maxAttempts: MAX_ATTEMPTS,
+      concurrency: 4,
+      orphanWindowMs: 2 * DAY_MS,
+      orphanLagMs: 600_000,
+    },
+  };
+}
+
+/** Refunds of the matrix need nobody's approval. */
+const nobody: Directory = {
+  person: async () => ({ ok: false, reason: "nobody is here" }),
+  members: async () => ({ ok: false, reason: "nobody is here" }),
+};
