@@ -151,7 +151,7 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
   const exhausted = attempts.length >= input.maxAttempts;
   if (keyIsSafe(contract, input)) {
     // Time may have been up before anybody could look: what is safe is tried once before a person is asked.
-    const tried = attempts.length > 1;
+    const tried = attempts.slice(1).some(({ verdict }) => verdict !== "open");
     if (exhausted || (overdue(input) && tried)) return quarantine("unknown_too_long", why);
     return { do: "send_again", why: terminal ? "not_committed" : "key_is_safe" };
   }

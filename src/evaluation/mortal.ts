@@ -2,7 +2,7 @@
  * A worker's life in this process: it can die at any await, as a process under SIGKILL would. What it began in the database and had
  * not committed is undone; nothing of it writes afterwards; its memory is gone.
  */
-import type { Db } from "../db/connect.js";
+import type { Db } from "../domain/ports/database.js";
 
 export class Dead extends Error {
   constructor() {
@@ -33,11 +33,9 @@ export function newLife(db: Db): Life {
   return {
     db: {
       kind: "db",
-      pool: db.pool,
-      prisma: db.prisma,
       sql: (name, text, params) => alive(() => db.sql(name, text, params)),
       tx: (fn, options) => alive(() => db.tx(fn, options)),
-      close: async () => {},
+      failureOf: (error) => db.failureOf(error),
     },
     die: () => {
       dead = true;

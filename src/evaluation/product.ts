@@ -3,10 +3,10 @@
  * lies outside is played: people who are who they say, cards that are remembered instead of posted.
  */
 import type { ApprovalsContext } from "../approvals/index.js";
-import type { Db, Tx } from "../db/connect.js";
 import type { EffectContract } from "../domain/contract.js";
 import { contractBook } from "../domain/contracts.js";
 import type { Clock, Ids } from "../domain/ports/clock.js";
+import type { Db, Tx } from "../domain/ports/database.js";
 import type { Directory } from "../domain/ports/directory.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { CardSubject, Notices } from "../domain/ports/notices.js";

@@ -89,7 +89,7 @@ const COLUMNS: Record<string, { contract: EffectContract; claimedAgoMs: number; 
 };
 
 const open: AttemptFact = { number: 1, verdict: "open", code: null };
-const openToo: AttemptFact = { ...open, number: 2 };
+const unanswered: AttemptFact = { number: 2, verdict: "unknown", code: "timeout" };
 
 function input(part: Partial<RecoveryInput>): RecoveryInput {
   return {
@@ -152,7 +152,7 @@ describe("recovery, cell by cell", () => {
               evidence: EVIDENCE[row],
               firstClaimedAt: ago(claimedAgoMs),
               unknownSince,
-              attempts: terms.keyed ? [open, openToo] : [open],
+              attempts: terms.keyed ? [open, unanswered] : [open],
             }),
           );
           // Proven not committed: without a key it is sent again; a key past its life is never sent again.
@@ -244,7 +244,7 @@ describe("verdicts of attempts in recovery", () => {
     const late = { unknownSince: ago(5 * HOUR), firstClaimedAt: ago(6 * HOUR) };
     for (const evidence of [EVIDENCE.absent, EVIDENCE.down]) {
       expect(recover(input({ ...late, evidence, attempts: [open] })).do).toBe("send_again");
-      expect(recover(input({ ...late, evidence, attempts: [open, openToo] }))).toMatchObject({
+      expect(recover(input({ ...late, evidence, attempts: [open, unanswered] }))).toMatchObject({
         do: "quarantine",
         reason: "unknown_too_long",
       });

@@ -4,8 +4,8 @@
  *
  * A letter is an end of our operation: C confirmed, R rejected, X reversed, V voided (truthfully not done, may be asked for
  * again), Q quarantined (with a person). Where Q is missing, none may end quarantined; where it stands alone, all do. Three
- * columns, by what a crash takes with it: nothing or a look that is repeated (`kept`), that nothing was sent (`unsent`), the
- * answer (`unsaid`). `-`: the fault cannot take effect there.
+ * columns, by what a crash takes with it: nothing (`kept`), that nothing was sent (`unsent`), the answer (`unsaid`); a fourth
+ * where a crash of the reconciler, whose work is repeated, may end otherwise than `kept`. `-`: the fault cannot take effect there.
  */
 import type { ContractName } from "./contracts.js";
 import { type CrashPoint, lossOf } from "./crash-points.js";
@@ -32,7 +32,7 @@ const columns = (
   "key-ttl-strong-read": keyTtlStrong,
 });
 
-/** kept, unsent, unsaid. */
+/** kept, unsent, unsaid, and looking where it differs from kept. */
 // biome-ignore format: a table
 const ENDS: Readonly<Record<ModeName, Columns>> = {
   //                                  none      strong-read eventual-read key      key-ttl   key-ttl-strong-read
@@ -54,7 +54,7 @@ const ENDS: Readonly<Record<ModeName, Columns>> = {
   "key-conflict":            columns("- - -",   "- - -",    "- - -",      "Q Q Q", "Q Q Q",  "Q Q Q"),
   "deploy-between-attempts": columns("Q - Q",   "C C C",    "C - C",      "C C C", "C C C",  "C C C"),
   "key-expired":             columns("Q - Q",   "C C C",    "C - C",      "C C C", "C - C",  "C - C"),
-  "key-expired-unsent":      columns("Q - Q",   "C C C",    "Q - Q",      "C C C", "Q - Q",  "V - V"),
+  "key-expired-unsent":      columns("Q - Q",   "C C C CQ", "Q - Q",      "C C C", "Q - Q",  "V - V"),
   "probe-down":              columns("Q - Q",   "C C C",    "C - C",      "C C C", "C C C",  "C C C"),
   "probe-down-for-ever":     columns("Q - Q",   "Q - Q",    "Q - Q",      "C C C", "C C C",  "C C C"),
   "read-hides":              columns("- - -",   "C C C",    "Q - Q",      "C C C", "C C C",  "C C C"),
@@ -68,11 +68,12 @@ const ENDS: Readonly<Record<ModeName, Columns>> = {
   "webhook-overtakes":       columns("C - Q",   "C C C",    "C - C",      "C C C", "C C C",  "C C C"),
 };
 
-const COLUMN = { kept: 0, looking: 0, unsent: 1, unsaid: 2 } as const;
+const COLUMN = { kept: 0, unsent: 1, unsaid: 2, looking: 3 } as const;
 
 /** Right ends; null: the fault cannot take effect there. */
 export function expectedEnds(mode: ModeName, contract: ContractName, crash: CrashPoint): string | null {
-  const ends = ENDS[mode][contract].split(" ")[COLUMN[lossOf(crash)]];
+  const cells = ENDS[mode][contract].split(" ");
+  const ends = cells[COLUMN[lossOf(crash)]] ?? cells[COLUMN.kept];
   return ends === undefined || ends === "-" ? null : ends;
 }
 
