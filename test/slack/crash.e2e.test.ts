@@ -81,7 +81,9 @@ async function story(w: World): Promise<{ ts: string }> {
 }
 
 describe.each(["socket", "http"] as const)("over %s", (mode) => {
-  const places = OURS.flatMap((name) => [1, 2].map((pass) => [name, pass] as const));
+  // What leaves is the same on both transports; what arrives is not.
+  const names = mode === "http" ? OURS : OURS.filter((name) => !name.endsWith("_write"));
+  const places = names.flatMap((name) => [1, 2].map((pass) => [name, pass] as const));
 
   test.each(places)(
     "at %s, pass %i",
