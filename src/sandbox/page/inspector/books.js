@@ -1,11 +1,11 @@
 /** Both books: our ledger's operations and the provider's own refunds, joined, with a note where they disagree. */
 /** @import { Panel } from "./drawer.js" */
-/** @import { Row } from "./compare.js" */
 import { get, Refused } from "../api.js";
 import { fill, h } from "../dom.js";
 import { num, obj } from "../json.js";
 import { store } from "../store.js";
-import { compare, money, readEffects, readOperations } from "./compare.js";
+import { bookRow } from "./book-row.js";
+import { compare, readEffects, readOperations } from "./compare.js";
 
 const EVERY_MS = 2_000;
 
@@ -86,7 +86,10 @@ function draw(note, rows, ours, theirs, counts) {
       missing.map((why) => h("div", null, why)),
     );
   }
-  const all = compare(readOperations(ours.value), readEffects(theirs.value));
+  // With one book alone there is nothing to compare.
+  const all = compare(readOperations(ours.value), readEffects(theirs.value)).map((row) =>
+    missing.length === 0 ? row : { ...row, verdict: /** @type {const} */ ("agree"), why: "Not compared." },
+  );
   const bad = all.filter((row) => row.verdict === "disagree").length;
   const open = all.filter((row) => row.verdict === "open").length;
   if (missing.length === 0) {
@@ -100,7 +103,9 @@ function draw(note, rows, ours, theirs, counts) {
         : "The books agree.";
     const more = [
       refunds === 1 ? "The provider counts 1 refund" : `The provider counts ${refunds} refunds`,
-      `${num(counts["duplicates"], 0)} duplicates`,
+      num(counts["duplicates"], 0) === 0
+        ? "no duplicate"
+        : `${num(counts["duplicates"], 0)} beyond the first of an operation`,
       open > 0 ? `${open} not known yet` : "",
     ].filter((part) => part !== "");
     fill(note, h("strong", null, line), h("div", null, `${more.join(", ")}.`));
@@ -109,57 +114,6 @@ function draw(note, rows, ours, theirs, counts) {
   const sorted = [...all].sort((a, b) => order[a.verdict] - order[b.verdict]);
   fill(
     rows,
-    sorted.length === 0 ? h("p", { class: "empty" }, "No operation and no refund yet.") : sorted.map(rowNode),
-  );
-}
-
-/** @param {Row} row */
-function rowNode({ operation, effects, verdict, why }) {
-  const left =
-    operation === null
-      ? h("div", { class: "book-empty" }, "No operation")
-      : h(
-          "div",
-          null,
-          h(
-            "div",
-            { class: "book-main" },
-            `${operation.kind.replaceAll("_", " ")} ${operation.order}`,
-            h("strong", null, ` ${money(operation.amount, operation.currency)}`),
-          ),
-          h(
-            "div",
-            { class: "book-line" },
-            h("span", { class: "state" }, operation.status.replaceAll("_", " ").toLowerCase()),
-            `${operation.attempts} ${operation.attempts === 1 ? "attempt" : "attempts"}`,
-          ),
-          h("div", { class: "book-id" }, operation.id),
-        );
-  const right =
-    effects.length === 0
-      ? h(
-          "div",
-          { class: "book-empty" },
-          operation !== null && operation.kind !== "refund" ? "Not a payment" : "No refund",
-        )
-      : effects.map((e) =>
-          h(
-            "div",
-            null,
-            h("div", { class: "book-main" }, h("strong", null, money(e.amount, e.currency)), ` ${e.status}`),
-            h(
-              "div",
-              { class: "book-line" },
-              `${e.paymentIntent}${e.origin === "dashboard" ? ", by hand" : ""}`,
-            ),
-            h("div", { class: "book-id" }, e.id),
-          ),
-        );
-  return h(
-    "div",
-    { class: `book-row book-${verdict}`, data: { verdict } },
-    h("div", { class: "book-side" }, left),
-    h("div", { class: "book-side" }, right),
-    h("div", { class: "book-why" }, why),
+    sorted.length === 0 ? h("p", { class: "empty" }, "No operation and no refund yet.") : sorted.map(bookRow),
   );
 }

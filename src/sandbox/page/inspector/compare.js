@@ -30,6 +30,8 @@ import { isObject, list, num, str } from "../json.js";
  */
 /** @typedef {{ operation: Operation | null, effects: Effect[], verdict: "agree" | "open" | "disagree" | "elsewhere", why: string }} Row */
 
+/** Operations that the product hands out at most. */
+const LISTED_MOST = 50;
 const OPEN = new Set(["DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
 const NOT_SENT = new Set(["AWAITING_APPROVAL", "PREPARED"]);
 const NO_EFFECT = new Set(["REJECTED", "VOIDED", "DENIED", "EXPIRED"]);
@@ -75,19 +77,21 @@ export function compare(operations, effects) {
     return { operation, effects: own, ...judge(operation, own) };
   });
   const named = new Set(rows.flatMap((row) => row.effects.map((e) => e.id)));
+  // A long ledger is shown in part: a refund of an operation that is not on the list is then no disagreement.
+  const whole = operations.length < LISTED_MOST;
   /** @type {Row[]} */
   const elsewhere = effects
     .filter((e) => !named.has(e.id))
-    .map((effect) => ({
-      operation: null,
-      effects: [effect],
-      verdict: effect.operationId === "" ? "elsewhere" : "disagree",
-      why:
-        effect.operationId === ""
-          ? "Made at the provider, by no operation of ours."
-          : "It names an operation that our ledger does not list.",
-    }));
+    .map((effect) => ({ operation: null, effects: [effect], ...unlisted(effect, whole) }));
   return [...rows, ...elsewhere];
+}
+
+/** @param {Effect} effect @param {boolean} whole @returns {{ verdict: Row["verdict"], why: string }} */
+function unlisted(effect, whole) {
+  if (effect.operationId === "")
+    return { verdict: "elsewhere", why: "Made at the provider, by no operation of ours." };
+  if (!whole) return { verdict: "elsewhere", why: "Of an older operation that is not on this list." };
+  return { verdict: "disagree", why: "It names an operation that our ledger does not list." };
 }
 
 /** @param {Operation} operation @param {Effect[]} effects @returns {{ verdict: Row["verdict"], why: string }} */

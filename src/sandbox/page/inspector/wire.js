@@ -134,7 +134,7 @@ function summary(entry) {
       };
     }
     case "delivery": {
-      const again = entry.attempt > 0 ? `, attempt ${entry.attempt + 1}` : "";
+      const again = entry.attempt > 1 ? `, attempt ${entry.attempt}` : "";
       const took = entry.tookMs === null ? "" : ` ${entry.tookMs} ms`;
       const tone = entry.outcome === "acked" ? "good" : entry.outcome === "pending" ? "open" : "bad";
       return {

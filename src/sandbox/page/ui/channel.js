@@ -2,6 +2,7 @@
 /** @import { ChannelView } from "../../slack/control-types.js" */
 import { act } from "../api.js";
 import { byId, fill, h, icon } from "../dom.js";
+import { openHome } from "../route.js";
 import { store } from "../store.js";
 import { Composer } from "./composer.js";
 import { MessageList } from "./message-list.js";
@@ -14,6 +15,7 @@ export function setUpChannel() {
   const list = new MessageList(byId("messages"), { inThread: false });
   const composer = new Composer({ label: "Message", withBroadcast: false });
   byId("composer").replaceWith(composer.element);
+  byId("app-home").addEventListener("click", () => openHome());
   const jump = byId("jump");
   jump.addEventListener("click", () => list.toBottom());
   list.element.addEventListener("scroll", () => {
@@ -86,6 +88,7 @@ function head(channel) {
           `${channel.memberIds.length} members`,
         ),
   );
+  byId("app-tabs").hidden = channel.kind !== "dm" || channel.dmWith !== store.workspace?.app.botUserId;
   document.title = `${channel.kind === "dm" ? name : `#${name}`} · ${store.workspace?.me.realName ?? ""} · ${store.workspace?.team.name ?? ""}`;
 }
 

@@ -19,7 +19,7 @@ function draw() {
   const mine = rooms.filter((c) => c.isMember && !c.isArchived);
   const others = rooms.filter((c) => !c.isMember && !c.isArchived);
   const archived = rooms.filter((c) => c.isArchived);
-  const direct = workspace.channels.filter((c) => c.kind === "dm");
+  const direct = workspace.channels.filter((c) => c.kind === "dm" && c.dmWith !== workspace.app.botUserId);
   fill(
     byId("channels"),
     group("Channels", mine.map(entry)),
@@ -82,19 +82,25 @@ function entry(channel) {
   return node;
 }
 
+/** The app: its home, and what is unread of its messages. */
 function homeEntry() {
   const app = store.workspace?.app;
-  const open = store.place.kind === "home";
+  const messages = store.workspace?.channels.find((c) => c.kind === "dm" && c.dmWith === app?.botUserId);
+  const open =
+    store.place.kind === "home" || (store.place.kind === "channel" && store.place.channel === messages?.id);
+  const unread = messages?.unreadCount ?? 0;
   const node = h(
     "button",
     {
       type: "button",
-      class: `channel-entry${open ? " channel-open" : ""}`,
+      class: `channel-entry${open ? " channel-open" : ""}${unread > 0 ? " channel-unread" : ""}`,
       "aria-current": open ? "page" : null,
+      "aria-label": unread > 0 ? `${app?.name}, ${unread} unread` : null,
       data: { entry: "home" },
     },
     avatar(store.person(app?.botUserId ?? null), app?.name ?? "App", "small"),
     h("span", { class: "channel-name" }, app?.name ?? "App"),
+    unread > 0 ? h("span", { class: "count" }, unread) : null,
   );
   node.addEventListener("click", () => openHome());
   return node;
