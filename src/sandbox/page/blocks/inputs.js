@@ -72,7 +72,7 @@ export function select(element, place) {
     );
   const node = h(
     "select",
-    { class: "input select", "aria-label": holder, ...common(element, place) },
+    { class: "input select", "aria-label": place.aria === undefined ? holder : null, ...common(element, place) },
     h("option", { value: "" }, holder),
     groups.flatMap((g) =>
       g.label === null ? options(g.options) : h("optgroup", { label: g.label }, options(g.options)),
@@ -171,7 +171,7 @@ export function picker(element, place) {
   const node = h("input", {
     type,
     class: "input input-short",
-    "aria-label": textOf(element["placeholder"]) || null,
+    "aria-label": place.aria === undefined ? textOf(element["placeholder"]) || null : null,
     ...common(element, place),
   });
   const whole = type === "datetime-local";

@@ -99,72 +99,86 @@ const MARKERS = /** @type {const} */ ({ "*": "bold", _: "italic", "~": "strike" 
 const WORD = /[\p{L}\p{N}]/u;
 const EMOJI = /:([a-z0-9_+'-]+(?:::skin-tone-[2-6])?):/uy;
 
-/** One line. @param {string} text @param {boolean} link @param {Mark[]} out */
-function inline(text, link, out) {
+/** Marks inside marks beyond this depth are text: nobody writes them, and hostile text must not exhaust the stack. */
+const DEEPEST = 8;
+
+/**
+ * One line. Its time grows with its length: a mark that found no end is not looked for again.
+ * @param {string} text @param {boolean} link @param {Mark[]} out @param {number} [depth]
+ */
+function inline(text, link, out, depth = 0) {
+  const ends = { tick: text.lastIndexOf("`"), angle: text.lastIndexOf(">") };
+  /** @type {Set<string>} */
+  const endless = new Set();
   let plain = "";
-  const flush = () => {
-    if (plain !== "") pushText(plain, link, out);
-    plain = "";
-  };
   let i = 0;
   while (i < text.length) {
     const char = text[i] ?? "";
-    if (char === "`") {
-      const end = text.indexOf("`", i + 1);
-      if (end > i + 1) {
-        flush();
-        out.push({ t: "code", text: plainEntities(text.slice(i + 1, end)) });
-        i = end + 1;
-        continue;
-      }
-    } else if (char === "<") {
-      const end = text.indexOf(">", i);
-      const found = end > i + 1 ? entity(text.slice(i + 1, end)) : null;
-      if (found !== null) {
-        flush();
-        out.push(found);
-        i = end + 1;
-        continue;
-      }
-    } else if (char === ":") {
-      EMOJI.lastIndex = i;
-      const name = EMOJI.exec(text)?.[1];
-      if (name !== undefined && emojiChar(name) !== undefined) {
-        flush();
-        out.push({ t: "emoji", name });
-        i = EMOJI.lastIndex;
-        continue;
-      }
-    } else if (char === "*" || char === "_" || char === "~") {
-      const end = closing(text, i);
-      if (end !== -1) {
-        flush();
-        /** @type {Mark[]} */
-        const children = [];
-        inline(text.slice(i + 1, end), link, children);
-        out.push({ t: MARKERS[char], children });
-        i = end + 1;
-        continue;
-      }
+    const found = special(text, i, char);
+    if (found === null) {
+      plain += char;
+      i += 1;
+      continue;
     }
-    plain += char;
-    i += 1;
+    if (plain !== "") pushText(plain, link, out);
+    plain = "";
+    out.push(found.mark);
+    i = found.next;
   }
-  flush();
+  if (plain !== "") pushText(plain, link, out);
+
+  /** @param {string} line @param {number} at @param {string} char @returns {{ mark: Mark, next: number } | null} */
+  function special(line, at, char) {
+    if (char === "`" && at < ends.tick) {
+      const end = line.indexOf("`", at + 1);
+      return end > at + 1
+        ? { mark: { t: "code", text: plainEntities(line.slice(at + 1, end)) }, next: end + 1 }
+        : null;
+    }
+    if (char === "<" && at < ends.angle) {
+      const end = line.indexOf(">", at);
+      const mark = end > at + 1 ? entity(line.slice(at + 1, end)) : null;
+      return mark === null ? null : { mark, next: end + 1 };
+    }
+    if (char === ":") {
+      EMOJI.lastIndex = at;
+      const name = EMOJI.exec(line)?.[1];
+      if (name === undefined || emojiChar(name) === undefined) return null;
+      return { mark: { t: "emoji", name }, next: at + name.length + 2 };
+    }
+    if ((char !== "*" && char !== "_" && char !== "~") || depth >= DEEPEST || endless.has(char)) return null;
+    if (!opens(line, at)) return null;
+    const end = closing(line, at, ends);
+    if (end === -1) {
+      endless.add(char);
+      return null;
+    }
+    /** @type {Mark[]} */
+    const children = [];
+    inline(line.slice(at + 1, end), link, children, depth + 1);
+    return { mark: { t: MARKERS[char], children }, next: end + 1 };
+  }
 }
 
-/** Where the mark that opens at `start` closes, or -1. @param {string} text @param {number} start */
-function closing(text, start) {
-  const mark = text[start] ?? "";
-  const before = text[start - 1] ?? "";
-  const first = text[start + 1] ?? "";
-  if (WORD.test(before) || before === mark || first === "" || first === mark || /\s/u.test(first)) return -1;
+/** Can a mark open here: not inside a word, not before a space or itself. @param {string} text @param {number} at */
+function opens(text, at) {
+  const mark = text[at];
+  const before = text[at - 1] ?? "";
+  const first = text[at + 1] ?? "";
+  return !WORD.test(before) && before !== mark && first !== "" && first !== mark && !/\s/u.test(first);
+}
+
+/**
+ * Where the mark that opens at `start` closes, or -1.
+ * @param {string} text @param {number} start @param {{ tick: number, angle: number }} ends
+ */
+function closing(text, start, ends) {
+  const mark = text[start];
   for (let i = start + 1; i < text.length; i += 1) {
     const char = text[i];
-    if (char === "`" || char === "<") {
-      const end = text.indexOf(char === "`" ? "`" : ">", i + 1);
-      if (end !== -1) i = end;
-    } else if (char === mark && !/\s/u.test(text[i - 1] ?? " ")) {
+    if (char === "`" && i < ends.tick) i = text.indexOf("`", i + 1);
+    else if (char === "<" && i < ends.angle) i = text.indexOf(">", i + 1);
+    else if (char === mark && !/\s/u.test(text[i - 1] ?? " ")) {
       const after = text[i + 1] ?? "";
       if (!WORD.test(after) && after !== mark) return i;
     }
