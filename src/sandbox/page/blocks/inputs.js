@@ -72,7 +72,11 @@ export function select(element, place) {
     );
   const node = h(
     "select",
-    { class: "input select", "aria-label": place.aria === undefined ? holder : null, ...common(element, place) },
+    {
+      class: "input select",
+      "aria-label": place.aria === undefined ? holder : null,
+      ...common(element, place),
+    },
     h("option", { value: "" }, holder),
     groups.flatMap((g) =>
       g.label === null ? options(g.options) : h("optgroup", { label: g.label }, options(g.options)),
