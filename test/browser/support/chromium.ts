@@ -1,7 +1,26 @@
 /** A real Chromium for a test file, and pages that fail the test when anything on them goes wrong. */
+import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { CHROMIUM_ARGS, chromiumPath } from "../../support/browser.js";
+
+/** Where Debian's and the usual other packages put it; CHROMIUM_PATH names another place. */
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** A headless run that stays off the network, also as root in a container. */
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+function chromiumPath(): string | undefined {
+  const named = process.env["CHROMIUM_PATH"];
+  return [...(named === undefined ? [] : [named]), ...PLACES].find((place) => existsSync(place));
+}
 
 const MISSING =
   "Browser tests are left out: there is no Chromium here. Install it (Debian: apt-get install chromium) or name it in CHROMIUM_PATH.";
@@ -36,8 +55,7 @@ export function visitor(): Visitor {
   const wrong: string[] = [];
   beforeAll(async () => {
     const executablePath = chromiumPath();
-    if (executablePath !== undefined)
-      browser = await chromium.launch({ executablePath, args: [...CHROMIUM_ARGS] });
+    if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ARGS });
   });
   afterEach(async () => {
     for (const context of browser?.contexts() ?? []) await context.close();
