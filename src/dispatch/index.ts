@@ -4,6 +4,7 @@
  */
 export type { DispatchCtx, LocalEffect } from "./context.js";
 export { drive } from "./drive.js";
+export { reportDuplicate } from "./duplicate.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

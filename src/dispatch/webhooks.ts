@@ -19,6 +19,7 @@ import {
   reverse,
 } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
+import { reportDuplicate } from "./duplicate.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
 
@@ -148,7 +149,7 @@ async function judgeFor(
         return;
       }
       if (!dead && effect.ref !== operation.providerRef) {
-        await ctx.db.tx((tx) => duplicate(tx, ctx, operation, effect));
+        await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
       }
       break;
     case "REJECTED":
@@ -178,26 +179,6 @@ async function judgeFor(
   }
   await ctx.db.tx((tx) => recordEvidence(tx, ctx, evidence));
   await ctx.wake("operation", operation.id);
-}
-
-function duplicate(
-  tx: Parameters<typeof openIncident>[0],
-  ctx: DispatchCtx,
-  operation: Operation,
-  effect: ProviderEffect,
-): Promise<{ id: string; first: boolean }> {
-  return openIncident(tx, ctx, {
-    kind: "duplicate_effect",
-    dedupeKey: `duplicate:${operation.id}:${effect.ref}`,
-    operationId: operation.id,
-    paymentId: null,
-    detail: {
-      known: operation.providerRef ?? "",
-      second: effect.ref,
-      amount: Number(effect.amountMinor),
-      currency: effect.currency,
-    },
-  });
 }
 
 function orphan(

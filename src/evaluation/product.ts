@@ -25,7 +25,8 @@ export const PRODUCT_TIMING: Omit<LedgerTiming, "providerTimeoutMs"> = {
   quarantineRepostMs: 3_600_000,
   prepareGraceMs: 2_000,
 };
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const MAX_ATTEMPTS = 8;
 
 export interface ProductParts {
@@ -89,7 +90,7 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
     reconcile: {
       maxAttempts: MAX_ATTEMPTS,
       concurrency: 4,
-      orphanWindowMs: 2 * DAY_MS,
+      orphanWindowMs: HOUR_MS,
       orphanLagMs: 600_000,
     },
   };

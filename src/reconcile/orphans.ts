@@ -2,9 +2,10 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
+import { reportDuplicate } from "../dispatch/index.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
-import type { OperationStatus } from "../domain/operation.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
 import { getOperation, openIncident, operationByProviderRef } from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
 
@@ -54,7 +55,10 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
   return { read: true, effects: listing.effects.length, orphans, missing };
 }
 
-/** An effect that names an operation of ours which cannot have made it, or names one that does not exist here. */
+/**
+ * An effect that names an operation of ours which cannot have made it, one that does not exist here, or one that is confirmed by
+ * another effect: then money moved twice.
+ */
 async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<boolean> {
   // Without our mark it was made elsewhere: the payment's own list counts it, and it is no orphan of ours.
   if (DEAD.has(effect.status) || effect.operationId === null) return false;
@@ -62,6 +66,10 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
   const operation =
     (named === null ? null : await getOperation(ctx.db, named)) ??
     (await operationByProviderRef(ctx.db, effect.ref));
+  if (operation !== null && isSecond(operation, effect)) {
+    await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
+    return true;
+  }
   if (operation !== null && EXPLAINED.has(operation.status)) return false;
   await ctx.db.tx((tx) =>
     openIncident(tx, ctx, {
@@ -81,6 +89,12 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
   );
   return true;
 }
+
+/** What is still open is judged by its reconciler, which sees both. */
+const isSecond = (operation: Operation, effect: ProviderEffect): boolean =>
+  (operation.status === "CONFIRMED" || operation.status === "REVERSED") &&
+  operation.providerRef !== null &&
+  operation.providerRef !== effect.ref;
 
 /** Confirmed within the window, older than the list's lag, and not listed: asked for by its reference before it is missed. */
 async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySet<string>): Promise<number> {

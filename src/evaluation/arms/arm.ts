@@ -21,6 +21,8 @@ export interface Played {
   readonly crashed: boolean;
   /** Rules that the arm sets itself and broke; empty for arms that set none. */
   readonly broken: readonly string[];
+  /** Looks afterwards, when the provider shows the truth again: whether a person has been shown that something is wrong. */
+  noticed?(): Promise<boolean>;
   /** Asked for more than was allowed. */
   readonly askedBeyond: boolean;
 }

@@ -7,10 +7,16 @@ import { armFailpoint } from "../../domain/failpoints.js";
 import type { CallId, OperationId } from "../../domain/ids.js";
 import { ENDED, type Operation } from "../../domain/operation.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
-import { getOperation, type Proposal, prepareTurn, sendAuthorised } from "../../ledger/index.js";
+import {
+  getOperation,
+  listIncidents,
+  type Proposal,
+  prepareTurn,
+  sendAuthorised,
+} from "../../ledger/index.js";
 import { createWebhookVerifier } from "../../payments/index.js";
 import { makeJudge } from "../../policy/index.js";
-import { type ReconcileCtx, reconcileOne } from "../../reconcile/index.js";
+import { type ReconcileCtx, reconcileOne, sweepOrphans } from "../../reconcile/index.js";
 import { providerContract } from "../faults/contracts.js";
 import { failpointOf } from "../faults/crash-points.js";
 import { CALL_MS } from "../faults/modes.js";
@@ -201,7 +207,18 @@ class Episode {
       crashed: this.#crashed,
       broken: rules.broken,
       askedBeyond: rules.askedBeyond,
+      noticed: () => this.#noticed(id),
     };
+  }
+
+  /** The books compared, as a worker does every few minutes; then whether an incident speaks of this operation. */
+  async #noticed(id: OperationId): Promise<boolean> {
+    const { world } = this.#stage;
+    const ctx = this.#context();
+    await world.advance(ctx.reconcile.orphanLagMs + 1_000);
+    await sweepOrphans(ctx);
+    const { rows } = await listIncidents(world.db, { limit: 200 });
+    return rows.some((incident) => incident.operationId === id);
   }
 
   #claimOf(operation: Operation): Claim {

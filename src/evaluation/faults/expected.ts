@@ -88,7 +88,10 @@ interface NotExcluded {
 
 const UNKEYED: readonly ContractName[] = ["none", "strong-read", "eventual-read"];
 
-/** Harms that no client of that provider could exclude. Each must be found afterwards and reach a person. */
+/**
+ * Harms that no client of that provider could exclude. Where the provider can be read at all, each must be found afterwards and
+ * reach a person.
+ */
 const NOT_EXCLUDED: readonly NotExcluded[] = [
   {
     mode: "redelivery",
@@ -115,6 +118,9 @@ const NOT_EXCLUDED: readonly NotExcluded[] = [
     why: "the provider shows a refund with our operation's id that it never made",
   },
 ];
+
+/** Whether a client can read afterwards what the provider did. */
+export const canBeNoticed = (contract: ContractName): boolean => contract !== "none";
 
 /** Why this harm cannot be excluded here; null: it must not happen. */
 export function notExcluded(mode: ModeName, contract: ContractName, harm: NamedHarm): string | null {

@@ -22,6 +22,8 @@ export interface Episode {
   readonly end: string;
   readonly score: Score;
   readonly broken: readonly string[];
+  /** A person was shown a harm that could not be excluded; null: there was none. */
+  readonly noticed: boolean | null;
 }
 
 export interface MatrixRun {
@@ -103,19 +105,16 @@ async function playOne(world: World, arm: Arm, scenario: Scenario): Promise<Epis
     await world.hurryProvider();
   }
   if (!played.crashed || !(await armed.fired())) return null;
-  return {
-    arm: arm.name,
-    scenario,
-    end: played.end,
-    broken: played.broken,
-    score: score({
-      claim: played.claim,
-      counted: await count(world, paymentIntent),
-      amountMinor: scenario.amountMinor,
-      possible: mode.impossible !== true,
-      askedBeyond: played.askedBeyond,
-    }),
-  };
+  const scored = score({
+    claim: played.claim,
+    counted: await count(world, paymentIntent),
+    amountMinor: scenario.amountMinor,
+    possible: mode.impossible !== true,
+    askedBeyond: played.askedBeyond,
+  });
+  const harmed = scored.duplicate || scored.falseSuccess;
+  const noticed = harmed && played.noticed !== undefined ? await played.noticed() : null;
+  return { arm: arm.name, scenario, end: played.end, broken: played.broken, score: scored, noticed };
 }
 
 async function count(world: World, paymentIntent: string): Promise<Counted> {

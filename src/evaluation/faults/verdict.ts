@@ -1,6 +1,6 @@
 /** Holds our episodes against the table that was written by hand. */
 
-import { type EndLetter, expectedEnds, type NamedHarm, notExcluded } from "./expected.js";
+import { canBeNoticed, type EndLetter, expectedEnds, type NamedHarm, notExcluded } from "./expected.js";
 import type { Episode, MatrixRun } from "./matrix.js";
 
 export interface Violation {
@@ -32,5 +32,7 @@ function problemsOf(episode: Episode): Violation[] {
   const letter = LETTERS[episode.end];
   const wrongEnd =
     letter === undefined || !ends.includes(letter) ? [`ended ${episode.end}, right would be ${ends}`] : [];
-  return [...harms, ...wrongEnd, ...episode.broken].map((problem) => ({ scenario, problem }));
+  const unnoticed =
+    episode.noticed === false && canBeNoticed(scenario.contract) ? ["harmed, and nobody was told"] : [];
+  return [...harms, ...wrongEnd, ...unnoticed, ...episode.broken].map((problem) => ({ scenario, problem }));
 }
