@@ -38,7 +38,8 @@ export function buildConversation(view: RunView): Conversation {
   }
   pending.push(...notesAt(view, nextSeq), ...newNotes.map(noteBlock));
   if (pending.length > 0) messages.push({ role: "user", content: pending });
-  const problem = conversationProblem(messages);
+  const open = messages.at(-1)?.role === "assistant" && last?.stopReason !== "pause_turn";
+  const problem = open ? "the conversation ends with an answered reply" : conversationProblem(messages);
   if (problem !== null)
     throw new CountersignError("history_broken", problem, { ids: { runId: view.run.id } });
   return { messages, newNotes };

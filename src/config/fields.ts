@@ -35,6 +35,21 @@ export const usd = z
     return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(MICRO_DIGITS, "0"));
   });
 
+/** `MODEL=INPUT/OUTPUT` in US dollars for a million tokens, several separated by commas: `claude-sonnet-5-5=3/15,claude-haiku=1/5`. */
+export const modelPrices = z
+  .string()
+  .regex(
+    /^[\w.:@-]+=\d{1,6}(\.\d{1,6})?\/\d{1,6}(\.\d{1,6})?(\s*,\s*[\w.:@-]+=\d{1,6}(\.\d{1,6})?\/\d{1,6}(\.\d{1,6})?)*$/,
+    "must be like claude-sonnet-5-5=3/15: US dollars for a million input and output tokens, several separated by commas",
+  )
+  .transform((value) =>
+    value.split(",").map((entry) => {
+      const [model = "", prices = ""] = entry.trim().split("=");
+      const [input = "0", output = "0"] = prices.split("/");
+      return { model, inputMicroUsd: usd.parse(input), outputMicroUsd: usd.parse(output) };
+    }),
+  );
+
 const url = (protocols: readonly string[], what: string) =>
   z.string().refine((value) => {
     const parsed = URL.canParse(value) ? new URL(value) : undefined;

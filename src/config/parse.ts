@@ -183,6 +183,7 @@ function readBudgets(reader: Reader): BudgetConfig {
     runMaxOutputTokens: reader.value("RUN_MAX_OUTPUT_TOKENS", field.integer(1, 1_000_000), 1024),
     runMaxCostMicroUsd: reader.value<bigint | null>("RUN_MAX_COST_USD", field.usd, null),
     dailyMaxCostMicroUsd: reader.value<bigint | null>("DAILY_MAX_COST_USD", field.usd, null),
+    modelPrices: reader.value<BudgetConfig["modelPrices"]>("MODEL_PRICES", field.modelPrices, []),
     runDeadlineMs: reader.value("RUN_DEADLINE_MS", field.milliseconds(), 10 * MINUTE_MS),
   };
 }

@@ -76,6 +76,12 @@ export interface TimingConfig {
   readonly leaseMs: number;
 }
 
+export interface ModelPriceConfig {
+  readonly model: string;
+  readonly inputMicroUsd: bigint;
+  readonly outputMicroUsd: bigint;
+}
+
 export interface BudgetConfig {
   readonly runMaxSteps: number;
   /** Of one model call. */
@@ -85,6 +91,8 @@ export interface BudgetConfig {
   readonly dailyMaxCostMicroUsd: bigint | null;
   /** Active time; waiting for people does not count. */
   readonly runDeadlineMs: number;
+  /** MODEL_PRICES: by the beginning of the model's name, micro US dollars for a million tokens; the first that fits. */
+  readonly modelPrices: readonly ModelPriceConfig[];
 }
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;

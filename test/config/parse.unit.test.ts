@@ -158,6 +158,15 @@ describe("what is chosen", () => {
     expect(budgets).toMatchObject({ runMaxCostMicroUsd: 100_000n, dailyMaxCostMicroUsd: 145_050_000n });
   });
 
+  it("prices of models are exact and in the order given", () => {
+    const { budgets } = parseConfig([], { MODEL_PRICES: "claude-sonnet-5-5=3/15, claude-haiku=0.8/4.25" });
+    expect(budgets.modelPrices).toEqual([
+      { model: "claude-sonnet-5-5", inputMicroUsd: 3_000_000n, outputMicroUsd: 15_000_000n },
+      { model: "claude-haiku", inputMicroUsd: 800_000n, outputMicroUsd: 4_250_000n },
+    ]);
+    expect(() => parseConfig([], { MODEL_PRICES: "claude=3" })).toThrow(/MODEL_PRICES must be like/);
+  });
+
   it("a lease shorter than the provider's timeout is allowed, and said", () => {
     expect(parseConfig([], { LEASE_MS: "2000" }).warnings).toEqual([expect.stringContaining("LEASE_MS")]);
   });

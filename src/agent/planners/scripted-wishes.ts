@@ -40,7 +40,7 @@ const SUBSCRIPTION = /\b(subscription|membership|SUB-\w+)\b/i;
 const PERIOD_END =
   /\bend of (?:the |its |this |their )?(?:paid |billing |current )?(?:period|month|year|term)\b|\bruns? out\b/i;
 const WHERE =
-  /\b(where(?:'s| is| are)?\b.{0,60}\b(?:parcel|package|order|delivery|it|shipment)|track(?:ing)?|has(?:n'?t| not) arrived|not (?:yet )?arrived|when will .{0,40}(?:arrive|come|be delivered)|shipping status|delivery status|still waiting for)\b/i;
+  /\b(where(?:'s| is| are)?\b.{0,60}\b(?:parcel|package|order|delivery|it|shipment|[a-z]{1,12}-?\d[\w-]*)|track(?:ing)?|has(?:n'?t| not) arrived|not (?:yet )?arrived|when will .{0,40}(?:arrive|come|be delivered)|shipping status|delivery status|still waiting for)\b/i;
 const TWICE = /\b(charged twice|double charge\w*|duplicate charge\w*|billed twice|paid twice|two charges)\b/i;
 const EVERYTHING =
   /\b(in full|full (?:refund|amount)|fully|everything|all of (?:it|them|ORD\S*|[A-Z]+-\S+)|the (?:whole|entire) (?:order|amount|sum)|whatever is left|all that is left|the rest)\b/i;

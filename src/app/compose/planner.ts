@@ -10,7 +10,10 @@ import {
 import type { Config } from "../../config/index.js";
 import type { RunsCtx } from "../../runs/index.js";
 
-/** Prices in millionths of a dollar for a million tokens, by the beginning of the model's name; the first that fits. */
+/**
+ * Prices where MODEL_PRICES names none: millionths of a dollar for a million tokens, by the beginning of the model's name. They
+ * bound budgets and are no invoice: set MODEL_PRICES to what is really charged.
+ */
 const PRICES: readonly (readonly [string, ModelPrice])[] = [
   ["claude-opus", { inputMicroUsd: 15_000_000n, outputMicroUsd: 75_000_000n }],
   ["claude-sonnet", { inputMicroUsd: 3_000_000n, outputMicroUsd: 15_000_000n }],
@@ -55,13 +58,15 @@ export function choosePlanner(config: PlannerConfig): { planner: Planner; settin
           model: wanted.model,
           idleMs: IDLE_MS,
         }),
-        settings: settings(priceOf(wanted.model)),
+        settings: settings(priceOf(wanted.model, budgets)),
       };
   }
 }
 
-const priceOf = (model: string): ModelPrice =>
-  PRICES.find(([name]) => model.startsWith(name))?.[1] ?? UNKNOWN_PRICE;
+const priceOf = (model: string, { modelPrices }: PlannerConfig["budgets"]): ModelPrice =>
+  modelPrices.find((price) => model.startsWith(price.model)) ??
+  PRICES.find(([name]) => model.startsWith(name))?.[1] ??
+  UNKNOWN_PRICE;
 
 /** What a new run is given: planner, model, budgets. */
 export function newRunSettings(config: PlannerConfig): RunsCtx["newRuns"] {
