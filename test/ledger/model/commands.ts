@@ -32,7 +32,7 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant("propose" as const),
-      pounds: fc.integer({ min: 1, max: 60 }),
+      pounds: fc.constantFrom(1, 2, 5, 20, 45, 60),
       held: fc.boolean(),
     }),
   },
@@ -80,7 +80,7 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
   { weight: 3, arbitrary: fc.record({ do: fc.constant("webhook" as const), pick }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant("by_hand" as const), pounds: fc.integer({ min: 1, max: 60 }) }),
+    arbitrary: fc.record({ do: fc.constant("by_hand" as const), pounds: fc.constantFrom(1, 2, 5, 20) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("elsewhere" as const) }) },
   {

@@ -47,12 +47,19 @@ export class Episode {
 
   async play(command: Command): Promise<void> {
     const receivedBefore = this.provider.received;
+    const attemptsBefore = this.attempts();
     const frozenBefore = this.frozen;
     await this.carryOut(command);
     if (frozenBefore && this.frozen) {
       expect(this.provider.received, "nothing is sent while frozen").toBe(receivedBefore);
+      const after = (await this.operations()).reduce((sum, { attempts }) => sum + attempts, 0);
+      expect(after, "nothing is claimed or sent again while frozen").toBe(attemptsBefore);
     }
     await this.look(command);
+  }
+
+  private attempts(): number {
+    return [...this.before.values()].reduce((sum, { attempts }) => sum + attempts, 0);
   }
 
   private async operations(...states: OperationStatus[]): Promise<Operation[]> {
@@ -277,10 +284,20 @@ export class Episode {
       await ledger.settleReconcile(this.ctx, { ...lease, evidence, move });
       return;
     }
+    this.assertNothingUnexplained(operation);
     const again = await ledger.resend(this.ctx, { ...lease, worker: "r" });
     if (again.claimed) this.flying.push({ claim: again, outcome: null });
     else
       await ledger.settleReconcile(this.ctx, { ...lease, evidence, move: { do: "later", why: again.why } });
+  }
+
+  /** What a person did by hand since our first attempt could be this very refund: then nothing may be sent again. */
+  private assertNothingUnexplained(operation: Operation): void {
+    const since = operation.firstClaimedAt?.getTime() ?? Number.POSITIVE_INFINITY;
+    const byHand = this.provider
+      .alive(null)
+      .filter((effect) => effect.amountMinor === operation.amountMinor && effect.createdAt.getTime() > since);
+    expect(byHand, `${operation.id} is sent again`).toEqual([]);
   }
 
   private async providerChanges(
@@ -383,6 +400,10 @@ export class Episode {
       expect(effects.length, `${operation.id} took effect once at most`).toBeLessThanOrEqual(1);
       if (operation.status === "CONFIRMED") {
         expect(this.provider.effects.some(({ operationId }) => operationId === operation.id)).toBe(true);
+      }
+      if (holding === "none") {
+        const open = this.provider.mayStillCommit(operation);
+        expect(open, `${operation.status} although what was sent may still commit`).toBe(false);
       }
       if (effects.length > 0) {
         const known = holding !== "none" || operation.status === "REJECTED";

@@ -87,6 +87,13 @@ export class ModelProvider {
     this.inTheAir.length = 0;
   }
 
+  /** Something that was sent for it may still commit: it is on its way, and its key is not known here. */
+  mayStillCommit(operation: Operation): boolean {
+    const waits = this.inTheAir.some(({ id }) => id === operation.id);
+    const known = this.keys.get(operation.idempotencyKey);
+    return waits && (known === undefined || this.now() - known.at >= this.keyTtlMs);
+  }
+
   change(effect: ProviderEffect, status: "succeeded" | "failed"): ProviderEffect {
     const index = this.effects.findIndex(({ ref }) => ref === effect.ref);
     const changed = { ...effect, status, failureReason: status === "failed" ? "declined" : null };
