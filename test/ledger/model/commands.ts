@@ -4,6 +4,7 @@ import { MODES, type Mode } from "./provider.js";
 
 export type Command =
   | { do: "propose"; pounds: number; held: boolean }
+  | { do: "one_attempt"; pounds: number; mode: Mode }
   | { do: "repeat"; pick: number }
   | { do: "further"; pick: number }
   | { do: "release" | "deny" | "expire" | "void"; pick: number }
@@ -34,6 +35,14 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
       do: fc.constant("propose" as const),
       pounds: fc.constantFrom(1, 2, 5, 20, 45, 60),
       held: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("one_attempt" as const),
+      pounds: fc.constantFrom(1, 2, 5, 20),
+      mode: fc.constantFrom(...MODES),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("repeat" as const), pick }) },

@@ -76,6 +76,8 @@ export class Episode {
     switch (command.do) {
       case "propose":
         return this.propose(command);
+      case "one_attempt":
+        return this.oneAttempt(command);
       case "repeat":
       case "further":
         return this.again(command);
@@ -153,6 +155,20 @@ export class Episode {
       ? ["held", "same", "insufficient"]
       : ["prepared", "same", "insufficient", "held"];
     expect(answers).toContain(call?.outcome);
+  }
+
+  /** A whole first attempt, with the latest prepared operation. */
+  private async oneAttempt(command: Extract<Command, { do: "one_attempt" }>): Promise<void> {
+    await this.propose({ pounds: command.pounds, held: false });
+    const waiting = await this.operations("PREPARED");
+    const operation = waiting.at(-1);
+    if (operation === undefined) return;
+    const claim = await ledger.claim(this.ctx, { operation, worker: "w", request: REQUEST });
+    if (!claim.claimed) return;
+    this.flying.push({ claim, outcome: null });
+    const unsent = this.flying.filter(({ outcome }) => outcome === null);
+    await this.send({ do: "send", pick: unsent.length - 1, mode: command.mode });
+    await this.answer(this.flying.length - 1);
   }
 
   private async again(command: { do: "repeat" | "further"; pick: number }): Promise<void> {
@@ -398,8 +414,11 @@ export class Episode {
       if (holding !== "none") money[holding] += operation.amountMinor;
       const effects = this.provider.alive(operation.id);
       expect(effects.length, `${operation.id} took effect once at most`).toBeLessThanOrEqual(1);
-      if (operation.status === "CONFIRMED") {
-        expect(this.provider.effects.some(({ operationId }) => operationId === operation.id)).toBe(true);
+      if (operation.status === "CONFIRMED" && this.before.get(operation.id)?.status !== "CONFIRMED") {
+        const states = this.provider.effects
+          .filter(({ operationId }) => operationId === operation.id)
+          .map(({ status }) => status);
+        expect(states, `${operation.id} was confirmed`).toContain("succeeded");
       }
       if (holding === "none") {
         const open = this.provider.mayStillCommit(operation);
