@@ -5,6 +5,7 @@ import { MODES, type Mode } from "./provider.js";
 export type Command =
   | { do: "propose"; pounds: number; held: boolean }
   | { do: "one_attempt"; pounds: number; mode: Mode }
+  | { do: "next_attempt"; pick: number; mode: Mode }
   | { do: "repeat"; pick: number }
   | { do: "further"; pick: number }
   | { do: "release" | "deny" | "expire" | "void"; pick: number }
@@ -42,7 +43,15 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
     arbitrary: fc.record({
       do: fc.constant("one_attempt" as const),
       pounds: fc.constantFrom(1, 2, 5, 20),
-      mode: fc.constantFrom(...MODES),
+      mode: fc.constantFrom(...MODES, "arrives_later" as const),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("next_attempt" as const),
+      pick,
+      mode: fc.constantFrom(...MODES, "refused" as const),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("repeat" as const), pick }) },

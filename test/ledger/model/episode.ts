@@ -78,6 +78,8 @@ export class Episode {
         return this.propose(command);
       case "one_attempt":
         return this.oneAttempt(command);
+      case "next_attempt":
+        return this.nextAttempt(command);
       case "repeat":
       case "further":
         return this.again(command);
@@ -166,6 +168,21 @@ export class Episode {
     const claim = await ledger.claim(this.ctx, { operation, worker: "w", request: REQUEST });
     if (!claim.claimed) return;
     this.flying.push({ claim, outcome: null });
+    const unsent = this.flying.filter(({ outcome }) => outcome === null);
+    await this.send({ do: "send", pick: unsent.length - 1, mode: command.mode });
+    await this.answer(this.flying.length - 1);
+  }
+
+  /** A reconciler looks at an open outcome; what it sends again is answered at once. */
+  private async nextAttempt(command: Extract<Command, { do: "next_attempt" }>): Promise<void> {
+    const operation = await this.pick(command.pick, "OUTCOME_UNKNOWN");
+    if (operation === null) return;
+    const because = { operationId: operation.id, worker: "r", because: "evidence" } as const;
+    const taken = await ledger.takeForReconcile(this.ctx, because);
+    if (taken === null) return;
+    const flying = this.flying.length;
+    await this.decide(taken);
+    if (this.flying.length === flying) return;
     const unsent = this.flying.filter(({ outcome }) => outcome === null);
     await this.send({ do: "send", pick: unsent.length - 1, mode: command.mode });
     await this.answer(this.flying.length - 1);
