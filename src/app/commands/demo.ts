@@ -2,6 +2,7 @@ import path from "node:path";
 import { demoEnvironment } from "../../config/host.js";
 import { runDemo } from "../demo/index.js";
 import { playStory } from "../demo/play.js";
+import { portIsFree } from "../demo/ports.js";
 import { CommandFailure } from "../exit.js";
 import { print } from "../output.js";
 
@@ -14,6 +15,8 @@ export async function demo(options: { story?: string; out: string }): Promise<vo
   }
   const wrong = await playStory({
     name: options.story,
+    slackPort: (await portIsFree(settings.slackPort)) ? settings.slackPort : 0,
+    stopped: interrupted(),
     outDir: path.resolve(options.out),
     dataDir: path.resolve(options.out, ".data"),
     ...(settings.databaseServerUrl === undefined ? {} : { databaseServerUrl: settings.databaseServerUrl }),

@@ -6,13 +6,10 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { hostEnvironment, plannerEnvironment } from "../../config/host.js";
 import { type OpenDb, openDb } from "../../db/connect.js";
-import type { Json } from "../../domain/json.js";
-import type { Operation } from "../../domain/operation.js";
-import { listOperations } from "../../ledger/index.js";
 import { demoShop } from "../../shop/index.js";
-import { operationJson } from "../commands/ops.js";
-import { complain, print, toJsonText } from "../output.js";
+import { complain, print } from "../output.js";
 import { systemClock } from "../system.js";
+import { readOperationsJson } from "./inspector.js";
 import { assertPortFree } from "./ports.js";
 import { launchProduct, type Product, untilReady } from "./product.js";
 import { prepareShop } from "./seed.js";
@@ -58,7 +55,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     shop: demoShop({ today: systemClock.now() }),
     extraEnv: { ...DEMO_TIMING, ...plannerEnvironment() },
     keepWorkspace: true,
-    operations: async () => (db === null ? [] : (await listOperations(db, { limit: 50 })).rows.map(asJson)),
+    operations: () => (db === null ? Promise.resolve([]) : readOperationsJson(db)),
   });
   try {
     db = openDb({ url: world.databaseUrl, applicationName: "countersign-demo", poolSize: 3 });
@@ -121,6 +118,3 @@ function greet(world: World, logFile: string, pid: number): void {
   );
   print("");
 }
-
-/** The operation as the inspector shows it: the same fields as `ops show --json`. */
-const asJson = (operation: Operation): Json => JSON.parse(toJsonText(operationJson(operation)));

@@ -8,6 +8,7 @@ import { traceRun } from "../../runs/index.js";
 import { demoShop } from "../../shop/index.js";
 import { print, toJsonText } from "../output.js";
 import { systemClock } from "../system.js";
+import { readOperationsJson } from "./inspector.js";
 import { prepareShop } from "./seed.js";
 import { Stage, type Thread } from "./stage.js";
 import { STORIES, type Story } from "./stories/index.js";
@@ -26,6 +27,10 @@ export const STORY_TIMING = {
 
 export interface PlayOptions {
   name: string;
+  /** Of the page on which it can be watched; left out: any free one. */
+  slackPort?: number;
+  /** Ends the story early and cleans up. */
+  stopped?: AbortSignal;
   outDir: string;
   dataDir: string;
   /** A server to use instead of the embedded one. */
@@ -66,8 +71,10 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
       logFile: path.join(options.outDir, "product.log"),
       ...(story.env === undefined ? {} : { extraEnv: story.env }),
       ...(options.tell === undefined ? {} : { tell: options.tell }),
+      ...(options.stopped === undefined ? {} : { stopped: options.stopped }),
     });
     (options.tell ?? print)(`${story.name}: ${story.shows}`);
+    (options.tell ?? print)(`Watch it on ${world.slack.url}`);
     await stage.open();
     await stage.start();
     const thread = await story.play(stage);
@@ -85,7 +92,7 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
 function worldOptions(options: PlayOptions, story: Story): WorldOptions {
   return {
     dataDir: options.dataDir,
-    slackPort: 0,
+    slackPort: options.slackPort ?? 0,
     paymentsPort: 0,
     postgresPort: 0,
     productPort: 0,

@@ -30,3 +30,14 @@ export function assertPortFree(port: number, variable: string): Promise<void> {
     probe.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
   });
 }
+
+/** Whether nobody listens on the port now. */
+export async function portIsFree(port: number): Promise<boolean> {
+  try {
+    await assertPortFree(port, "");
+    return true;
+  } catch {
+    // Taken, or not ours to take: either way it is not free.
+    return false;
+  }
+}

@@ -20,6 +20,8 @@ const LOOK_EVERY_MS = 50;
 const WAIT_MS = 60_000;
 
 export interface StageOptions {
+  /** Every wait ends when this is aborted. */
+  stopped?: AbortSignal;
   world: World;
   db: Db;
   logFile: string;
@@ -46,6 +48,7 @@ export class Stage {
   readonly db: Db;
   readonly phases: Phase[] = [];
   readonly #logFile: string;
+  readonly #stopped: AbortSignal | undefined;
   readonly #extraEnv: Readonly<Record<string, string>>;
   readonly #tell: (line: string) => void;
   #product: Product | null = null;
@@ -64,6 +67,7 @@ export class Stage {
     this.world = options.world;
     this.db = options.db;
     this.#logFile = options.logFile;
+    this.#stopped = options.stopped;
     this.#extraEnv = options.extraEnv ?? {};
     this.#tell = options.tell ?? print;
   }
@@ -289,6 +293,7 @@ export class Stage {
   /** Looks until there is an answer. @throws with what was waited for when there is none in a minute */
   async until<T>(what: string, look: () => Promise<T | undefined | null | false>): Promise<T> {
     for (let waited = 0; waited < WAIT_MS; waited += LOOK_EVERY_MS) {
+      if (this.#stopped?.aborted === true) throw new Error(`stopped while waiting for ${what}`);
       const found = await look();
       if (found !== undefined && found !== null && found !== false) return found;
       await pause(LOOK_EVERY_MS);
