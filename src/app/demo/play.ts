@@ -59,8 +59,11 @@ export function findStory(name: string): Story {
 export async function playStory(options: PlayOptions): Promise<readonly string[]> {
   const story = findStory(options.name);
   mkdirSync(options.outDir, { recursive: true });
-  const world = await startWorld(worldOptions(options, story));
   let db: OpenDb | null = null;
+  const world = await startWorld({
+    ...worldOptions(options, story),
+    operations: () => (db === null ? Promise.resolve([]) : readOperationsJson(db)),
+  });
   let stage: Stage | null = null;
   try {
     db = openDb({ url: world.databaseUrl, applicationName: "countersign-story", poolSize: 4 });
