@@ -58,7 +58,7 @@ export const provenNotExecuted = (verdict: AttemptFact["verdict"]): boolean =>
   verdict === "not_executed" || verdict === "rejected" || verdict === "failed_at_provider";
 
 /** The provider holds another request under our key: what is sent under it again is refused again. */
-const KEY_CONFLICT = "idempotency_error";
+export const KEY_CONFLICT = "idempotency_error";
 
 /**
  * Whether a request under the operation's key may leave now: the key is safe to repeat and its life, counted from the first

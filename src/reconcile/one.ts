@@ -9,7 +9,7 @@ import { probe, sendClaimed } from "../dispatch/index.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
-import { type Move, recover } from "../domain/recovery.js";
+import { KEY_CONFLICT, type Move, recover } from "../domain/recovery.js";
 import { resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
 import type { ReconcileCtx } from "./context.js";
@@ -48,7 +48,16 @@ export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<O
     "an open outcome was looked at",
   );
   if (move.do === "send_again") return sendAgain(ctx, taken, evidence);
-  return settleMove(ctx, taken, evidence, move);
+  return settleMove(ctx, taken, evidence, withProvidersWords(move, taken.attempts));
+}
+
+/** A person who must decide about a key conflict reads what the provider said differs. */
+function withProvidersWords<M extends Move>(move: M, attempts: Taken["attempts"]): M {
+  if (move.do !== "quarantine" || move.reason !== "key_conflict") return move;
+  const evidence = attempts.findLast((attempt) => attempt.code === KEY_CONFLICT)?.evidence;
+  const said =
+    typeof evidence === "object" && evidence !== null && !Array.isArray(evidence) ? evidence["detail"] : null;
+  return typeof said === "string" ? { ...move, detail: `${move.detail}. ${said}` } : move;
 }
 
 async function sendAgain(

@@ -4,6 +4,7 @@
  * The unchanged `stripe` package is its client. It keeps Stripe's rules of idempotency, refunds and
  * webhooks, can be told to fail in every way that DESIGN §10 names, and counts what it really committed.
  */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSandboxClock } from "./clock.js";
 import { createControl, type PaymentsControl } from "./control.js";
@@ -166,6 +167,13 @@ export async function startPaymentsSandbox(options: PaymentsSandboxOptions): Pro
   }
 }
 
+/** One signal for every wait; Node would take more than ten of them for a leak. */
+function newWaits(): AbortController {
+  const waits = new AbortController();
+  setMaxListeners(0, waits.signal);
+  return waits;
+}
+
 /** Work that outlives its request. Nothing accepted is forgotten: a stop runs at once what was to come later. */
 function createBackground(onError: (error: unknown) => void): {
   later(delayMs: number, work: () => Promise<void>): void;
@@ -176,7 +184,7 @@ function createBackground(onError: (error: unknown) => void): {
   hurry(): Promise<void>;
   stop(): Promise<void>;
 } {
-  let waits = new AbortController();
+  let waits = newWaits();
   let stopped = false;
   const open = new Set<Promise<void>>();
 
@@ -210,7 +218,7 @@ function createBackground(onError: (error: unknown) => void): {
     },
     async hurry() {
       waits.abort();
-      waits = new AbortController();
+      waits = newWaits();
       await settle();
     },
     async stop() {
