@@ -5,6 +5,6 @@ export { askFurther, type FurtherAsked } from "./further.js";
 export type * from "./planner.js";
 export { type MessagesApiOptions, messagesApiPlanner } from "./planners/messages-api.js";
 export { noPlanner } from "./planners/none.js";
-export { SCRIPTED_MARK, scriptedPlanner } from "./planners/scripted.js";
+export { scriptedPlanner } from "./planners/scripted.js";
 export type * from "./ports.js";
-export { TOOL_DEFINITIONS, TOOL_NAMES } from "./tools/catalogue.js";
+export { TOOL_DEFINITIONS } from "./tools/catalogue.js";

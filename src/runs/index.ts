@@ -7,7 +7,6 @@
 
 export type * from "./api.js";
 export { changeBinding, confirmBinding } from "./binding.js";
-export { bindingSentence } from "./binding-sentence.js";
 export { type BudgetName, failReservation, type Reservation, reserveCall, spentToday } from "./budget.js";
 export { type EndRun, endRun } from "./ending.js";
 export {
@@ -21,7 +20,6 @@ export {
   setRunning,
 } from "./lease.js";
 export {
-  callsOfOperation,
   currentRun,
   dueRuns,
   findRuns,
@@ -34,8 +32,8 @@ export {
   ticketOfThread,
   viewRun,
 } from "./read.js";
-export { requestCancel, runOfThread, threadReply } from "./replies.js";
-export { insertNote, isBlank, needsAnAnswer, startCodeRun, startRun, startRunIn } from "./start.js";
+export { requestCancel, threadReply } from "./replies.js";
+export { isBlank, needsAnAnswer, startCodeRun, startRun, startRunIn } from "./start.js";
 export { followSuccessor } from "./successor.js";
 export { fileTicket, setTicketThread } from "./tickets.js";
 export { type Trace, type TracedOperation, traceRun } from "./trace.js";
@@ -51,5 +49,4 @@ export {
   unholdCall,
 } from "./turns.js";
 export type * from "./types.js";
-export { type RunVerdict, verifyRun } from "./verify.js";
 export { wakeRun, wakeWaitingRuns } from "./wakeups.js";

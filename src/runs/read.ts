@@ -1,7 +1,7 @@
 /** Reads: one run, one ticket, a run with everything in it, lists by keyset. */
 import type { SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
-import type { OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { RunId, TicketId } from "../domain/ids.js";
 import type { RunState } from "../domain/run.js";
 import {
   ACTIVE_SQL,
@@ -22,7 +22,7 @@ import {
   toTicket,
   toTurn,
 } from "./rows.js";
-import type { Run, RunView, Ticket, ToolCall } from "./types.js";
+import type { Run, RunView, Ticket } from "./types.js";
 
 /** Null when there is none. */
 export async function getRun(db: SqlRunner, runId: RunId): Promise<Run | null> {
@@ -110,16 +110,6 @@ export async function viewRun(db: SqlRunner, runId: RunId): Promise<RunView | nu
     [runId],
   );
   return { run, ticket, turns: turns.map(toTurn), calls: calls.map(toCall), notes: notes.map(toNote) };
-}
-
-/** Calls of all runs that asked for this operation, oldest first. */
-export async function callsOfOperation(db: SqlRunner, operationId: OperationId): Promise<ToolCall[]> {
-  const rows = await db.sql<CallRow>(
-    "runs.calls_of_operation",
-    `SELECT ${CALL_COLUMNS} FROM tool_calls WHERE operation_id = $1 ORDER BY created_at, id`,
-    [operationId],
-  );
-  return rows.map(toCall);
 }
 
 export interface ListedRun {

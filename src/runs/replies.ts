@@ -6,9 +6,9 @@ import type { RunId, TicketId } from "../domain/ids.js";
 import { isRunEnd } from "../domain/run.js";
 import type { CancelAnswer, ReplyAnswer, ThreadReply } from "./api.js";
 import { bindFromText, tellRun, writeText } from "./binding.js";
-import { currentRun, getRun, ticketOfThread } from "./read.js";
+import { getRun, ticketOfThread } from "./read.js";
 import { insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
-import type { BindingCandidate, Run, RunsCtx, Ticket } from "./types.js";
+import type { BindingCandidate, RunsCtx, Ticket } from "./types.js";
 import { wakeRun } from "./wakeups.js";
 
 /** Longest reply that is kept; the rest is cut off, and said so. */
@@ -147,13 +147,4 @@ async function markCancelled(tx: Tx, runId: RunId, by: string): Promise<boolean>
     [runId, by],
   );
   return rows.length > 0;
-}
-
-/** The run of a ticket that a person means when saying "stop" in its thread. */
-export async function runOfThread(
-  ctx: Pick<RunsCtx, "db">,
-  thread: { channelId: string; threadTs: string },
-): Promise<{ ticket: Ticket; run: Run | null } | null> {
-  const ticket = await ticketOfThread(ctx.db, thread);
-  return ticket === null ? null : { ticket, run: await currentRun(ctx.db, ticket.id) };
 }

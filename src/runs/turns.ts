@@ -184,7 +184,8 @@ export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
 }
 
 const TURN_BEFORE: Record<Exclude<TurnState, "recorded">, readonly TurnState[]> = {
-  held: ["recorded", "held"],
+  // From released: what this run only waited for became its own to have approved.
+  held: ["recorded", "held", "released"],
   released: ["recorded", "held"],
   resolved: ["released"],
   final: ["recorded"],

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../domain/json.js";
 import type { Ids } from "../domain/ports/clock.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
-import type { Binding, CallState, RunEnd, RunState, TurnState } from "../domain/run.js";
+import type { Binding, CallState, RunState, TurnState } from "../domain/run.js";
 
 export type TicketSource = "message" | "form" | "shortcut" | "seed" | "cli";
 
@@ -179,5 +179,3 @@ export interface RunLease {
   runId: RunId;
   token: bigint;
 }
-
-export type EndedState = RunEnd;

@@ -21,8 +21,11 @@ import { parseCall } from "../tools/parse.js";
 import { runRead } from "../tools/reads.js";
 import { type Driven, GO_ON, OUTCOME_RELOOK_MS, type PhaseOutcome, park } from "./phase.js";
 
-/** `moved`: what the call waits for was replaced meanwhile, and its turn is held again. */
-type Waiting = "approval" | "outcome" | "moved";
+/**
+ * `moved`: what the call waits for was replaced meanwhile, and its turn is held again. `inherited`: the run that had asked for
+ * it is gone, and its approval is now this turn's.
+ */
+type Waiting = "approval" | "outcome" | "moved" | "inherited";
 
 export async function executeTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Promise<PhaseOutcome> {
   const { view, lease } = driven;
@@ -36,6 +39,7 @@ export async function executeTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Pr
     const waiting =
       call.operationId === null ? await runHere(ctx, driven, call) : await carryOut(ctx, driven, call);
     if (waiting === "moved") return GO_ON;
+    if (waiting === "inherited") return holdAgain(ctx, driven, turn, call);
     if (waiting !== null) waits.push(waiting);
   }
   if (waits.length > 0) {
@@ -77,9 +81,14 @@ async function carryOut(ctx: AgentCtx, driven: Driven, call: ToolCall): Promise<
   if (operation.status === "PREPARED") operation = await ctx.gate.drive(operation.id);
   await failpoint("agent.after_tool_ran");
   if (operation.id !== call.operationId) return "moved";
-  // Joined while it was under way: the outcome is this run's news, not a replay.
-  const answer = answerOf(operation, { replayed: false });
-  if (answer.state === "ended") return (await store(ctx, driven, call, answer)) ? null : "moved";
+  // Asked for before by somebody else, or by a sibling: the outcome is told as that one's.
+  const replayed = call.decision === "same";
+  const answer = answerOf(operation, { replayed });
+  if (answer.state === "ended") {
+    return (await store(ctx, driven, call, { ...answer, replayed })) ? null : "moved";
+  }
+  if (operation.status === "AWAITING_APPROVAL" && operation.ownerRunId === driven.view.run.id)
+    return "inherited";
   if (call.state === "waiting") return answer.waitsFor;
   const waits = await ctx.db.tx(async (tx) => {
     await fence(tx, driven.lease);
@@ -95,14 +104,37 @@ async function carryOut(ctx: AgentCtx, driven: Driven, call: ToolCall): Promise<
   return waits ? answer.waitsFor : "moved";
 }
 
+/** The approval stands in this turn from now on: it is released like any held turn. */
+async function holdAgain(ctx: AgentCtx, driven: Driven, turn: Turn, call: ToolCall): Promise<PhaseOutcome> {
+  await ctx.db.tx(async (tx) => {
+    await decideCall(tx, {
+      callId: call.id,
+      state: "held",
+      decision: "held",
+      decisionDetail: null,
+      operationId: null,
+      stillAbout: call.operationId,
+    });
+    await moveTurn(tx, driven.lease, { turnId: turn.id, to: "held" });
+    await ctx.notices.touch(tx, { kind: "run", id: driven.lease.runId });
+  });
+  return GO_ON;
+}
+
 /** False: the call is about another operation by now, and this result is not its own. */
-async function store(ctx: AgentCtx, driven: Driven, call: ToolCall, result: ToolResult): Promise<boolean> {
+async function store(
+  ctx: AgentCtx,
+  driven: Driven,
+  call: ToolCall,
+  result: ToolResult & { replayed?: boolean },
+): Promise<boolean> {
   const stored = await ctx.db.tx(async (tx) => {
     const first = await finishCall(tx, {
       callId: call.id,
       result: result.result,
       resultJson: result.resultJson,
       isError: result.isError,
+      replayed: result.replayed ?? false,
       stillAbout: call.operationId,
     });
     await setRunning(tx, driven.lease);

@@ -17,6 +17,8 @@ export type ReadCtx = Pick<AgentCtx, "shop" | "gate">;
 
 const CUSTOMER_MATCHES = 5;
 const ORDERS_SHOWN = 20;
+/** Lines of one order that are shown; the rest is counted. */
+const LINES_SHOWN = 100;
 const ARTICLES = 3;
 const ARTICLE_CHARS = 1_500;
 
@@ -68,7 +70,7 @@ async function getOrder(ctx: ReadCtx, db: Db | Tx, scope: Scope, reference: stri
       placed_at: order.placedAt.toISOString(),
       delivered_at: order.deliveredAt?.toISOString() ?? null,
       cancelled_at: order.cancelledAt?.toISOString() ?? null,
-      lines: order.items.map((item) => ({
+      lines: order.items.slice(0, LINES_SHOWN).map((item) => ({
         reference: item.ref,
         name: item.name,
         quantity: item.quantity,
@@ -106,6 +108,8 @@ function paymentFacts(order: OrderFacts): Json {
 
 function orderNotes(order: OrderFacts, live: readonly Operation[]): string[] {
   const notes: string[] = [];
+  const hidden = order.items.length - LINES_SHOWN;
+  if (hidden > 0) notes.push(`${hidden} further lines are not shown.`);
   if (order.payment === null) notes.push("There is no payment on this order: nothing can be refunded.");
   else if (refundableMinor(order) === 0n) notes.push("Nothing is left to refund on this order.");
   const elsewhere = order.payment?.refundedElsewhere ?? 0n;

@@ -289,7 +289,7 @@ async function pump(world: AgentWorld, reconcile: ReconcileCtx): Promise<void> {
       const [open] = await world.db.sql<{ n: bigint }>(
         undefined,
         `SELECT (SELECT count(*) FROM runs WHERE state IN ('queued','running'))
-              + (SELECT count(*) FROM operations WHERE status IN ('OUTCOME_UNKNOWN','RECONCILING','DISPATCHED')) AS n`,
+              + (SELECT count(*) FROM operations WHERE status IN ('PREPARED','OUTCOME_UNKNOWN','RECONCILING','DISPATCHED')) AS n`,
       );
       quiet = runs.length === 0 && (open?.n ?? 0n) === 0n ? quiet + 1 : 0;
       return quiet >= 2;
