@@ -45,10 +45,13 @@ export interface House {
     env?: Readonly<Record<string, string>>;
     port?: number;
   }): Promise<Product>;
+  /** What happened so far, line by line. */
+  readonly told: readonly string[];
   /** What the processes logged, newest last. */
   log(): string;
   /** @throws when the audit chain is not intact */
   assertAuditIntact(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Builds the house, runs the test in it, and takes everything down; a failure tells what was said and logged. */
@@ -57,6 +60,20 @@ export async function inHouse(
   options: HouseOptions,
   run: (house: House) => Promise<void>,
 ): Promise<void> {
+  const house = await openHouse(databases, options);
+  try {
+    await run(house);
+  } catch (error) {
+    throw new Error(`${String(error)}\n--- told\n${house.told.join("\n")}\n--- logged\n${house.log()}`, {
+      cause: error,
+    });
+  } finally {
+    await house.close();
+  }
+}
+
+/** Sandboxes up, shop loaded, no product yet. */
+export async function openHouse(databases: Databases, options: HouseOptions): Promise<House> {
   const home = mkdtempSync(path.join(tmpdir(), "countersign-e2e-"));
   const policyFile = path.join(home, "policy.yaml");
   writeFileSync(policyFile, policyText(options));
@@ -85,44 +102,41 @@ export async function inHouse(
     logFile: path.join(home, "product.log"),
     tell: (line) => told.push(line),
   });
-  const log = (): string =>
-    readdirSync(home)
-      .filter((name) => name.endsWith(".log"))
-      .flatMap((name) => readFileSync(path.join(home, name), "utf8").split("\n").slice(-40))
-      .join("\n");
-  try {
-    await prepareShop(db, world.shop);
-    await stage.open();
-    await run({
-      world,
-      db,
-      stage,
-      policyFile,
-      log,
-      another: async ({ roles, env, port } = {}) => {
-        const product = await startProduct({
-          env: { ...hostEnvironment(), ...world.env, ...env },
-          port: port ?? (await freePort()),
-          logFile: path.join(home, `product-${others.length + 2}.log`),
-          ...(roles === undefined ? {} : { roles }),
-        });
-        others.push(product);
-        return product;
-      },
-      assertAuditIntact: async () => {
-        const report = await verifyAudit(db);
-        if (!report.intact) throw new Error(`the audit chain is broken: ${JSON.stringify(report.broken)}`);
-      },
-    });
-  } catch (error) {
-    throw new Error(`${String(error)}\n--- told\n${told.join("\n")}\n--- logged\n${log()}`, { cause: error });
-  } finally {
-    stage.calm();
-    await Promise.all([stage.stop(), ...others.map((product) => stopEven(product))]);
-    await db.close();
-    await world.stop();
-    rmSync(home, { recursive: true, force: true });
-  }
+  await prepareShop(db, world.shop);
+  await stage.open();
+  return {
+    world,
+    db,
+    stage,
+    told,
+    policyFile,
+    log: () =>
+      readdirSync(home)
+        .filter((name) => name.endsWith(".log"))
+        .flatMap((name) => readFileSync(path.join(home, name), "utf8").split("\n").slice(-40))
+        .join("\n"),
+    another: async ({ roles, env, port } = {}) => {
+      const product = await startProduct({
+        env: { ...hostEnvironment(), ...world.env, ...env },
+        port: port ?? (await freePort()),
+        logFile: path.join(home, `product-${others.length + 2}.log`),
+        ...(roles === undefined ? {} : { roles }),
+      });
+      others.push(product);
+      return product;
+    },
+    assertAuditIntact: async () => {
+      const report = await verifyAudit(db);
+      if (!report.intact) throw new Error(`the audit chain is broken: ${JSON.stringify(report.broken)}`);
+    },
+    close: async () => {
+      stage.calm();
+      await Promise.all([stage.stop(), ...others.map((product) => stopEven(product))]);
+      await db.close();
+      await world.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
 }
 
 /** A stopped (SIGSTOP) process hears no SIGTERM. */
