@@ -19,13 +19,3 @@ export class CountersignError extends Error {
     this.ids = options.ids ?? {};
   }
 }
-
-/** The same key came with other material fields: refused before any dispatch. */
-export class FingerprintConflict extends CountersignError {
-  constructor(key: string, operationId: string) {
-    super("fingerprint_conflict", `the operation ${operationId} has this key with other material fields`, {
-      ids: { key, operationId },
-    });
-    this.name = "FingerprintConflict";
-  }
-}

@@ -2,8 +2,6 @@
  * What the provider said, as values. An outcome belongs to one attempt (`AttemptOutcome`); evidence comes from reading
  * (`Evidence`). Neither is a state: states follow by `next` and by the recovery table.
  */
-import type { JsonObject } from "./json.js";
-
 /** One effect as the provider lists it. Amounts in minor units. */
 export interface ProviderEffect {
   ref: string;
@@ -72,6 +70,3 @@ export type Evidence =
   /** An effect on this target that no operation of ours explains. */
   | { says: "unattributed"; effects: readonly ProviderEffect[] }
   | { says: "unknown"; reason: string };
-
-/** A person may be shown this: evidence in plain, storable JSON. */
-export type EvidenceRecord = JsonObject;

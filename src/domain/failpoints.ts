@@ -57,7 +57,6 @@ interface Armed {
 }
 
 const armed = new Map<FailpointName, Armed>();
-let observer: ((name: FailpointName) => void) | null = null;
 
 /** Narrows text to a name of the catalogue. */
 export const isFailpointName = (text: string): text is FailpointName =>
@@ -65,7 +64,6 @@ export const isFailpointName = (text: string): text is FailpointName =>
 
 /** A place that may be armed. Resolves at once unless it is. */
 export async function failpoint(name: FailpointName): Promise<void> {
-  observer?.(name);
   const here = armed.get(name);
   if (here === undefined) return;
   here.passes += 1;
@@ -88,12 +86,6 @@ export function armFailpoint(
 /** Takes every failpoint off. */
 export function disarmFailpoints(): void {
   armed.clear();
-  observer = null;
-}
-
-/** Hears of every failpoint that is passed, armed or not: how a test proves that its catalogue is complete. */
-export function observeFailpoints(hear: ((name: FailpointName) => void) | null): void {
-  observer = hear;
 }
 
 export interface FailpointSpec {

@@ -32,8 +32,6 @@ export const ID_PREFIXES = {
   article: "art_",
 } as const;
 
-export type IdKind = keyof typeof ID_PREFIXES;
-
 /** Narrows text to an operation id; false for anything that does not look like one. */
 export const isOperationId = (text: string): text is OperationId => /^op_[0-9a-f]{32}$/.test(text);
 /** Narrows text to a run id. */

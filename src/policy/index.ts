@@ -18,7 +18,6 @@ export {
 } from "./explain.js";
 export { makeJudge } from "./judge.js";
 export {
-  loadPolicyFile,
   type PolicyWatch,
   type WatchPolicyOptions,
   watchPolicyFile,

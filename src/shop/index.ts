@@ -21,7 +21,7 @@ export {
   ShopFileError,
 } from "./import-shop.js";
 export { findOrder, findSubscription, getCustomer, getOrder, ordersOf, subscriptionsOf } from "./reads.js";
-export { parseShopFile, type ShopFile, type ShopFileInput, type ShopProblem } from "./shop-file.js";
+export type { ShopFile, ShopFileInput, ShopProblem } from "./shop-file.js";
 export type {
   Customer,
   Order,

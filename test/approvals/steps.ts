@@ -1,5 +1,5 @@
 /** Small questions and changes that the tests of this room share. */
-import { getApproval, listPending, readTurn } from "../../src/approvals/index.js";
+import { getApproval, readTurn } from "../../src/approvals/index.js";
 import { setClockOffset } from "../../src/db/clock.js";
 import type { Db } from "../../src/db/connect.js";
 import type { Approval } from "../../src/domain/approval.js";
@@ -71,9 +71,6 @@ export async function eventTypes(db: Db, id: OperationId): Promise<readonly stri
 export async function moveClock(db: Db, minutes: number): Promise<void> {
   await setClockOffset(db, minutes * 60_000);
 }
-
-export const pendingIds = async (db: Db): Promise<readonly ApprovalId[]> =>
-  (await listPending(db, { limit: 100 })).approvals.map(({ approval }) => approval.id);
 
 /**
  * Holds an approval's row until `contenders` connections wait for it, then lets all go at once: a race that really races.

@@ -3,7 +3,7 @@ import { ARM_NAMES, type ArmName } from "../arms/arm.js";
 import { CONTRACT_NAMES, type ContractName } from "./contracts.js";
 import { notExcluded } from "./expected.js";
 import type { Episode, MatrixRun } from "./matrix.js";
-import { MODE_NAMES, MODES, type ModeName } from "./modes.js";
+import { MODE_NAMES, type ModeName } from "./modes.js";
 import { type Violation, violations } from "./verdict.js";
 
 export interface Tally {
@@ -143,6 +143,3 @@ function harmText(sum: Tally): string {
   const named = harms.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
   return named.length === 0 ? `0/${sum.episodes}` : `${named.join(" ")} /${sum.episodes}`;
 }
-
-/** One line for each fault. */
-export const faultWords = (): string[][] => MODE_NAMES.map((name) => [name, MODES[name].what]);
