@@ -114,8 +114,10 @@ describe.each(["socket", "http"] as const)("over %s", (mode) => {
         .messages("U_AGENT", "C_TICK", { threadTs: ts })
         .some((one) => readable(one).includes("Confirmed by <@U_AGENT>")),
     );
-    expect(answers(w.sandbox, "U_AGENT", "C_TICK").join()).toContain(
-      "Confirmed: this is about Tom Whitfield (CUS-7).",
+    await waitFor(() =>
+      answers(w.sandbox, "U_AGENT", "C_TICK")
+        .join()
+        .includes("Confirmed: this is about Tom Whitfield (CUS-7)."),
     );
   });
 });
