@@ -7,7 +7,8 @@ import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import { amountToJson } from "../domain/money.js";
 import { currentRun, getTicket, startCodeRun } from "../runs/index.js";
 import type { AgentCtx } from "./ports.js";
-import { nameOf } from "./results.js";
+import { amountOf, nameOf } from "./results.js";
+import { refundableMinor } from "./tools/reads.js";
 
 export type FurtherAsked =
   /** A run of its own asks; its approval card follows. */
@@ -21,6 +22,7 @@ export type FurtherRefusal =
   | "not_filer"
   | "not_this_customer"
   | "not_a_refund"
+  | "nothing_left"
   | "run_active";
 
 const no = (code: FurtherRefusal, sentence: string): FurtherAsked => ({ outcome: "refused", code, sentence });
@@ -41,6 +43,14 @@ export async function askFurther(
   }
   if (operation.kind !== "refund" || operation.orderRef === null) {
     return no("not_a_refund", `Only a refund can be asked for once more, not ${nameOf(operation)}.`);
+  }
+  const order = await ctx.shop.order(ctx.db, operation.orderRef);
+  const left = order === null ? 0n : refundableMinor(order);
+  if (left < operation.amountMinor) {
+    return no(
+      "nothing_left",
+      `Not possible: only ${amountOf({ amountMinor: left, currency: operation.currency })} is left to refund on order ${operation.orderRef}.`,
+    );
   }
   const input = {
     order_reference: operation.orderRef,

@@ -76,7 +76,14 @@ function afterResults(view: RunView, turn: Turn): Step {
     });
   }
   if (view.run.planner === "code") {
-    return end("resolved", "asked_by_person", "Done as the filer asked.", { plannerSuccess: true });
+    const undone = calls.find((call) => call.isError === true);
+    return undone === undefined
+      ? end("resolved", "asked_by_person", "What the filer asked for was done.", { plannerSuccess: true })
+      : end(
+          "escalated",
+          "asked_by_person",
+          `What the filer asked for was not done. ${undone.result ?? ""}`.trim(),
+        );
   }
   const stuck = stuckOn(view.calls);
   if (stuck !== null) return end("escalated", "stuck", stuck);

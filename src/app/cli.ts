@@ -144,6 +144,12 @@ function count(text: string): number {
   return Number(text);
 }
 
+// A reader that has seen enough (`… | head`) closes the pipe: that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
 process.exitCode = await main();
 
 async function main(): Promise<number> {

@@ -50,10 +50,9 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
       return;
     }
     for (const [name, value] of Object.entries(operationJson(operation))) {
-      if (value !== null)
-        print(`${name.padEnd(16)} ${value instanceof Date ? value.toISOString() : String(value)}`);
+      if (value !== null) print(`${name.padEnd(16)} ${plain(value)}`);
     }
-    print(`${"".padEnd(16)} ${amountOf(operation)}`);
+    if (operation.amountMinor > 0n) print(`${"in words".padEnd(16)} ${amountOf(operation)}`);
   });
 }
 
@@ -94,6 +93,12 @@ export async function events(id: string, options: { json?: boolean }): Promise<v
       ]),
     );
   });
+}
+
+function plain(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function statusOf(text: string): OperationStatus {

@@ -68,7 +68,10 @@ async function healthParts(parts: ProcessParts): Promise<readonly HealthPart[]> 
     parts.payments.ping({ timeoutMs: PING_TIMEOUT_MS }),
   ]);
   return [
-    ...own.map(({ part, ok, detail }) => ({ name: part, ok, sentence: detail })),
+    // The database is looked at by the use case itself.
+    ...own
+      .filter(({ part }) => part !== "database")
+      .map(({ part, ok, detail }) => ({ name: part, ok, sentence: detail })),
     {
       name: "payments",
       ok: provider.ok,

@@ -113,6 +113,9 @@ function greet(world: World, logFile: string, pid: number): void {
   );
   print("  5. As on-call, type /ops list in #ops.");
   print("");
+  print("  The command line on this database (in another terminal):");
+  print(`       DATABASE_URL=${world.databaseUrl} npx countersign ops list`);
+  print("");
   print(
     `  Log: ${logFile}   Process: ${pid} (kill it: it is started again and nothing is lost)   Ctrl-C stops everything.`,
   );

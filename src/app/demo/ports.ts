@@ -1,5 +1,6 @@
 /** Ports of this machine. */
 import { createServer } from "node:net";
+import { CountersignError } from "../../domain/errors.js";
 
 /** A port that nobody listens on now. Another process may take it before it is used; whoever binds it says so. */
 export function freePort(): Promise<number> {
@@ -23,7 +24,10 @@ export function assertPortFree(port: number, variable: string): Promise<void> {
     probe.once("error", (error: NodeJS.ErrnoException) => {
       reject(
         error.code === "EADDRINUSE"
-          ? new Error(`Port ${port} is taken. Set ${variable} to a free port and start again.`)
+          ? new CountersignError(
+              "port_taken",
+              `Port ${port} is taken. Set ${variable} to a free port and start again.`,
+            )
           : error,
       );
     });
