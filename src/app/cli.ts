@@ -116,6 +116,17 @@ audit.command("export").action(async () => (await import("./commands/audit.js"))
 audit.command("verify").action(async () => (await import("./commands/audit.js")).verify());
 
 program
+  .command("evaluate")
+  .description("labelled tickets: three rates, and what was forbidden")
+  .option("--static", "labels and policy alone; no key, no database")
+  .option("--scripted", "every ticket through the product, with the scripted planner")
+  .option("--live", "every ticket through the product, with the model; needs ANTHROPIC_API_KEY")
+  .addOption(json())
+  .action(async (options: { static?: boolean; scripted?: boolean; live?: boolean; json?: boolean }) =>
+    (await import("./commands/evaluate.js")).evaluate(options),
+  );
+
+program
   .command("faults")
   .description("refunds under faults, through the product and through plainer ways, counted at the provider")
   .option("--episodes <n>", "scenarios, each played by every arm", count)

@@ -2,3 +2,11 @@
 export { runMatrix } from "./faults/matrix.js";
 export { type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
 export { type MatrixPorts, openWorld } from "./faults/world.js";
+export type { DeskPorts } from "./tickets/desk.js";
+export {
+  evaluateStatic,
+  evaluateTickets,
+  type PlayedReport,
+  type StaticReport,
+} from "./tickets/evaluate.js";
+export type { TicketResult } from "./tickets/judge.js";

@@ -269,6 +269,10 @@ describe("words of a ticket", () => {
     ["Formal complaint about ORD-2001, she wants a person", { complaint: true }],
     ["bob@shop.example says he was charged twice for B-9002", { chargedTwice: true, refund: false }],
     ["alice@shop.example asks where her parcel is", { whereIsIt: true, refund: false }],
+    ["Grace wants all of ORD-1002 back, it never worked.", { refund: true, cancelOrder: false }],
+    ["dana@shop.example wants somebody to call her back about ORD-2001", { refund: false }],
+    ["ORD-10060 was cancelled. Please refund it.", { refund: true, cancelOrder: false }],
+    ["Please cancel ORD-10060, it is already late.", { refund: false, cancelOrder: true }],
     ["How long can a customer return something?", { refund: false, cancelOrder: false, whereIsIt: false }],
   ] as const)("%s", (text, expected) => {
     const wishes = readWishes(text);

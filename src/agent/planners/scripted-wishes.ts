@@ -35,7 +35,12 @@ const AMOUNT_BACK =
   /(?:[£$€¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:GBP|USD|EUR|JPY|pounds?|dollars?|euros?|yen))\s+back\b/i;
 const NO_REFUND =
   /\b(?:no|not|don'?t|doesn'?t|does not|do not|without)\b(?:\s+\w+){0,3}\s+(?:a\s+|any\s+)?(?:refund\w*|money back)\b/i;
-const CANCEL = /\b(cancel\w*|call(?:ed)? off|stop the order)\b/i;
+/** "wants all of ORD-1002 back", but not "wants a call back". */
+const WANTS_BACK =
+  /\b(?:wants?|would like|asks? for)\b(?:(?!\b(?:calls?|called|ring|phoned?|writes?|hears?|comes?|goes|go)\b).){0,60}?\bback\b/i;
+/** A wish, not what has happened already: "was cancelled" asks for nothing. */
+const CANCEL =
+  /(?<!\b(?:was|were|is|are|been|already|got|gets|being) )\b(cancel\w*|call(?:ed)? off|stop the order)\b/i;
 const SUBSCRIPTION = /\b(subscription|membership|SUB-\w+)\b/i;
 const PERIOD_END =
   /\bend of (?:the |its |this |their )?(?:paid |billing |current )?(?:period|month|year|term)\b|\bruns? out\b/i;
@@ -74,7 +79,7 @@ export function readWishes(raw: string): Wishes {
   const references = [...new Set([...lookalikes, ...(lookalikes.length === 0 ? spelled : [])])];
   return {
     complaint: COMPLAINT.test(text),
-    refund: (REFUND.test(text) || AMOUNT_BACK.test(text)) && !NO_REFUND.test(text),
+    refund: (REFUND.test(text) || AMOUNT_BACK.test(text) || WANTS_BACK.test(text)) && !NO_REFUND.test(text),
     cancelOrder: cancels && (!aboutSubscription || references.some((ref) => !ref.startsWith("SUB-"))),
     cancelSubscription: cancels && aboutSubscription,
     atPeriodEnd: PERIOD_END.test(text),

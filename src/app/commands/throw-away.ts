@@ -16,6 +16,14 @@ export interface ThrowAway {
   readonly ledgerUrl: string;
   /** Empty. */
   readonly providerUrl: string;
+  /** A copy of the ledger's database as it was migrated, as long as nobody is connected to that. */
+  freshLedger(): Promise<FreshLedger>;
+}
+
+export interface FreshLedger {
+  readonly url: string;
+  /** Drops it. */
+  release(): Promise<void>;
 }
 
 /** Makes both databases, hands them to `work`, and removes them whatever comes of it. */
@@ -52,10 +60,23 @@ async function onServer<T>(adminUrl: string, work: (databases: ThrowAway) => Pro
     url.pathname = `/${name}`;
     return url.toString();
   };
+  let copies = 0;
   try {
     await execute(adminUrl, [`CREATE DATABASE ${ledger}`, `CREATE DATABASE ${provider}`]);
     await applyMigrations(at(ledger));
-    return await work({ ledgerUrl: at(ledger), providerUrl: at(provider) });
+    return await work({
+      ledgerUrl: at(ledger),
+      providerUrl: at(provider),
+      freshLedger: async () => {
+        copies += 1;
+        const copy = `${prefix}_copy_${copies}`;
+        await execute(adminUrl, [`CREATE DATABASE ${copy} TEMPLATE ${ledger}`]);
+        return {
+          url: at(copy),
+          release: () => execute(adminUrl, [`DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`]),
+        };
+      },
+    });
   } finally {
     await execute(
       adminUrl,
