@@ -7,4 +7,4 @@ export { type MessagesApiOptions, messagesApiPlanner } from "./planners/messages
 export { noPlanner } from "./planners/none.js";
 export { scriptedPlanner } from "./planners/scripted.js";
 export type * from "./ports.js";
-export { TOOL_DEFINITIONS } from "./tools/catalogue.js";
+export { TOOL_DEFINITIONS, TOOL_NAMES } from "./tools/catalogue.js";

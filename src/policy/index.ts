@@ -18,6 +18,7 @@ export {
 } from "./explain.js";
 export { makeJudge } from "./judge.js";
 export {
+  loadPolicyFile,
   type PolicyWatch,
   type WatchPolicyOptions,
   watchPolicyFile,
