@@ -102,9 +102,14 @@ async function build(h: Harness, client: Payments, payments: SandboxUnderTest): 
       const operation = await sent(amount);
       const { control } = payments.sandbox;
       const down = control.arm({ kind: "read_down", how: "drop" });
-      await moveClock(h.db, 61);
-      await reconcileOne(reconcile, operation.id, "due");
-      await moveClock(h.db, 61);
+      // The one safe try before a person is asked is lost as well.
+      const lost = control.arm({ kind: "drop_before_commit", times: null });
+      for (let look = 0; look < 4 && (await now(operation.id)).status !== "QUARANTINED"; look += 1) {
+        await moveClock(h.db, 61 * (look + 1));
+        await reconcileOne(reconcile, operation.id, "due");
+      }
+      await moveClock(h.db, 61 * 5);
+      control.disarm(lost);
       control.disarm(down);
       return now(operation.id);
     },

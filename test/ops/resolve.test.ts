@@ -62,7 +62,7 @@ describe("retry asks the provider first (S-OP-1)", () => {
       outcome: "settled_by_evidence",
       operation: { status: "CONFIRMED" },
     });
-    expect(await counts()).toMatchObject({ committed: 1, posts: 1 });
+    expect(await counts()).toMatchObject({ committed: 1, posts: 2 });
   });
 
   it("the provider cannot be asked: refused while nobody can know", async () => {

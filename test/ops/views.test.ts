@@ -26,7 +26,10 @@ describe("what on-call sees", () => {
     });
     expect(view.customerName).toBe("Name of CUS-7");
     expect(JSON.stringify(view.request)).toContain("pi_1");
-    expect(view.attempts).toMatchObject([{ number: 1, verdict: "unknown", mayHaveCommitted: true }]);
+    expect(view.attempts).toMatchObject([
+      { number: 1, verdict: "unknown", mayHaveCommitted: true },
+      { number: 2, verdict: "unknown", mayHaveCommitted: true },
+    ]);
     expect(view.approval?.state).toBe("RELEASED");
     expect(view.recovery.join(" ")).toContain("parked for a person");
     expect(view.safe.map(({ verb, possible, people }) => [verb, possible, people])).toEqual([
