@@ -155,13 +155,20 @@ interface ResolveAsked {
   readonly place: FormMeta["place"];
 }
 
+const OPEN_OUTCOMES: ReadonlySet<OperationStatus> = new Set([
+  "OUTCOME_UNKNOWN",
+  "RECONCILING",
+  "QUARANTINED",
+]);
+
 async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Reply> {
   const { userId, ref, verb, triggerId, place } = asked;
   const answer = await ctx.useCases.ops.openResolution({ userId, ref, verb });
   if (answer.outcome !== "form") return notShown(answer);
   const operation = await readOperation(ctx.db, answer.operation.id);
   if (operation === null) return say(GONE);
-  if (!answer.verb.possible)
+  // An open outcome gets its form in any case: the provider is asked at the submit, and its answer may settle the question.
+  if (!answer.verb.possible && !OPEN_OUTCOMES.has(operation.status))
     return say(`${verbName(verb)} is not possible now. ${said(answer.verb.sentence)}`);
   return openModal(ctx, triggerId, resolveForm(operation, answer.verb, { about: operation.id, verb, place }));
 }
