@@ -8,6 +8,9 @@
  * An operation that is reserved already is judged in its place: only what was reserved before it counts, because what came
  * after was judged on top of it. (`shop` is the scope that every entry has.)
  *
+ * What counts since a moment is added up from whole hours, the minutes before the first of them, and the entries before the first of
+ * those (`total_buckets`); up to our own entry, as the difference of two such sums. Both edges are exact.
+ *
  * `total_counts` and `total_amounts` (minor units of $7) are in the order of $8 to $10. The denial is the nearest DENIED
  * operation along the predecessors, so that a drifted successor of a denied intent is still one.
  */
@@ -21,14 +24,30 @@ WITH RECURSIVE t AS MATERIALIZED (
          CASE WHEN n.per = 'day' THEN date_trunc('day', t.now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
               ELSE t.now - make_interval(secs => n.hours * 3600) END AS since
   FROM t CROSS JOIN unnest($8::text[], $9::float8[], $10::text[]) WITH ORDINALITY AS n(per, hours, scope, ordinality)
+), edges AS (
+  SELECT a.ordinality, a.scope, x.sign, x.at, total_is_bucketed(a.scope) AS bucketed,
+         date_trunc('minute', x.at + interval '1 minute' - interval '1 microsecond', 'UTC') AS minute,
+         date_trunc('hour', x.at + interval '1 hour' - interval '1 microsecond', 'UTC') AS hour
+  FROM asked a CROSS JOIN own CROSS JOIN LATERAL (VALUES (1, a.since), (-1, GREATEST(a.since, own.at))) AS x(sign, at)
+  WHERE x.sign = 1 OR own.at IS NOT NULL
+), parts AS (
+  SELECT x.ordinality, x.sign, 1 AS count, e.currency, e.amount_minor
+  FROM edges x JOIN total_entries e ON e.scope = x.scope AND e.kind = $6 AND e.at >= x.at
+    AND e.at < CASE WHEN x.bucketed THEN x.minute ELSE 'infinity' END
+  UNION ALL
+  SELECT x.ordinality, x.sign, b.count, b.currency, b.amount_minor
+  FROM edges x JOIN total_buckets b ON b.scope = x.scope AND b.kind = $6 AND b.width = 'minute'
+    AND b.starts_at >= x.minute AND b.starts_at < x.hour
+  WHERE x.bucketed
+  UNION ALL
+  SELECT x.ordinality, x.sign, b.count, b.currency, b.amount_minor
+  FROM edges x JOIN total_buckets b ON b.scope = x.scope AND b.kind = $6 AND b.width = 'hour' AND b.starts_at >= x.hour
+  WHERE x.bucketed
 ), sums AS (
-  SELECT a.ordinality, s.count, s.amount
-  FROM asked a CROSS JOIN own CROSS JOIN LATERAL (
-    SELECT count(*)::int AS count, COALESCE(sum(e.amount_minor) FILTER (WHERE e.currency = $7), 0)::bigint AS amount
-    FROM total_entries e
-    WHERE e.scope = a.scope AND e.kind = $6 AND e.at >= a.since AND e.operation_id IS DISTINCT FROM $2
-      AND (own.at IS NULL OR e.at < own.at)
-  ) s
+  SELECT a.ordinality, COALESCE(sum(p.sign * p.count), 0)::int AS count,
+         COALESCE(sum(p.sign * p.amount_minor) FILTER (WHERE p.currency = $7), 0)::bigint AS amount
+  FROM asked a LEFT JOIN parts p ON p.ordinality = a.ordinality
+  GROUP BY a.ordinality
 ), ancestors AS (
   SELECT o.id, o.status, o.predecessor_id, o.updated_at, 1 AS distance FROM operations o WHERE o.id = $11
   UNION ALL

@@ -31,6 +31,7 @@ const WRITERS: Readonly<Record<string, readonly string[]>> = {
   audit_subjects: ["ledger"],
   total_scopes: ["ledger"],
   total_entries: ["ledger"],
+  total_buckets: [], // a trigger on total_entries
   provider_evidence: ["ledger"],
   provider_webhooks: ["dispatch"],
   incidents: ["ledger"],

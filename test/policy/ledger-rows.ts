@@ -12,6 +12,8 @@ export interface OperationRow {
   currency: string;
   /** Hours ago that it was reserved. */
   hoursAgo: number;
+  /** Moved back to the full minute, hour, … (a field of date_trunc). */
+  fullest: "microsecond" | "minute" | "hour";
   filers: readonly string[];
   itemRefs: readonly string[];
   predecessorId: string | null;
@@ -31,6 +33,7 @@ export async function putOperation(
     amountMinor: 1000n,
     currency: "GBP",
     hoursAgo: 1,
+    fullest: "microsecond",
     filers: ["U_AGENT"],
     itemRefs: [],
     predecessorId: null,
@@ -65,9 +68,11 @@ export async function putOperation(
     ]);
     await db.sql(
       undefined,
-      `INSERT INTO total_entries (scope, operation_id, kind, currency, amount_minor, at)
-       SELECT s, $2, 'refund', $3, $4::bigint, countersign_now() - make_interval(secs => $5::float8 * 3600) FROM unnest($1::text[]) s`,
-      [scopes, row.id, row.currency, row.amountMinor, row.hoursAgo],
+      `WITH m AS MATERIALIZED (
+         SELECT date_trunc($6, countersign_now() - make_interval(secs => $5::float8 * 3600), 'UTC') AS at)
+       INSERT INTO total_entries (scope, operation_id, kind, currency, amount_minor, at)
+       SELECT s, $2, 'refund', $3, $4::bigint, m.at FROM m CROSS JOIN unnest($1::text[]) s`,
+      [scopes, row.id, row.currency, row.amountMinor, row.hoursAgo, row.fullest],
     );
   }
   return row.id;
