@@ -19,26 +19,47 @@ import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
 import { decisionOf, standingOf, successorOf } from "./standing.js";
 import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
-import type { DecideClick, DecideOutcome, UndoClick } from "./types.js";
+import type { DecideClick, DecideOutcome, MayDeny, UndoClick } from "./types.js";
 
 /** Decides one click. Never throws for what a person, Slack or another click did; a failing database is `try_again`. */
 export async function decide(ctx: ApprovalsContext, click: DecideClick): Promise<DecideOutcome> {
-  return answer(ctx, { ...click, undo: false });
+  return decided(await answer(ctx, { ...click, undo: false }));
 }
 
 /** The visible Undo: a no without a note, while the approved operation has not left. Same people as for a vote. */
 export async function undo(ctx: ApprovalsContext, click: UndoClick): Promise<DecideOutcome> {
-  return answer(ctx, { ...click, verdict: "deny", cardVersion: null, undo: true });
+  return decided(await answer(ctx, { ...click, verdict: "deny", cardVersion: null, undo: true }));
 }
 
-type AnyClick = Omit<DecideClick, "cardVersion"> & { cardVersion: number | null; undo: boolean };
+function decided(outcome: Answer): DecideOutcome {
+  if (outcome.outcome === "may_deny") throw new Error("a click was only looked at");
+  return outcome;
+}
+
+/**
+ * What a no of this person would come to, before the form that asks for its note: `may_deny`, or the answer that it would get.
+ * Stores no vote; a deadline that is past ends the approval here as at any click.
+ */
+export async function lookBeforeDeny(
+  ctx: ApprovalsContext,
+  click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId">,
+): Promise<DecideOutcome | MayDeny> {
+  return answer(ctx, { ...click, verdict: "deny", undo: false, look: true });
+}
+
+type AnyClick = Omit<DecideClick, "cardVersion"> & {
+  cardVersion: number | null;
+  undo: boolean;
+  look?: true;
+};
+type Answer = DecideOutcome | MayDeny;
 
 /** The reading asked for is younger than it may be at the vote: what is left is spent waiting for locks. */
 const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
 
 class ReadingTooOld extends Error {}
 
-async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<DecideOutcome> {
+async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
   const { approvalId } = click;
   if (!isApprovalId(approvalId)) return { outcome: "not_found" };
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
@@ -66,7 +87,7 @@ async function answerIn(
   click: AnyClick & { approvalId: Approval["id"] },
   reading: PersonReading,
   readAt: number,
-): Promise<DecideOutcome> {
+): Promise<Answer> {
   const locked = await lockWithSiblings(tx, click.approvalId);
   const approval = locked.find((candidate) => candidate.id === click.approvalId);
   if (approval === undefined) return { outcome: "not_found" };
@@ -113,7 +134,7 @@ interface Decided {
   readonly click: AnyClick;
 }
 
-async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promise<DecideOutcome> {
+async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promise<Answer> {
   const { approval, decision, voter, click } = decided;
   switch (decision.act) {
     case "vote": {
@@ -123,6 +144,7 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
         : { outcome: "recorded", approval: after, missing: decision.missing };
     }
     case "deny": {
+      if (click.look === true) return { outcome: "may_deny", approval };
       const denied = await deny(tx, ctx, approval, known(voter), {
         code: click.undo ? "undone" : decision.late ? "denied_late" : "denied",
         suggestedMinor: click.suggestedMinor ?? null,

@@ -14,7 +14,7 @@ export {
   stillHolds,
 } from "./claim.js";
 export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
-export { decide, undo } from "./decide.js";
+export { decide, lookBeforeDeny, undo } from "./decide.js";
 export { ownerGone } from "./gone.js";
 export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
 export { type HeldTurn, releaseTurn } from "./release.js";
@@ -29,6 +29,7 @@ export type {
   DecisionWhoWhen,
   Holds,
   ListedApproval,
+  MayDeny,
   ReleaseOutcome,
   TurnCall,
   UndoClick,

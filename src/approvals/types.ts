@@ -56,6 +56,12 @@ export interface ApprovalStanding {
   readonly canBeStopped: boolean;
 }
 
+/** Nothing stands in the way of a no of this person; the approval as it stood when it was looked at. */
+export interface MayDeny {
+  readonly outcome: "may_deny";
+  readonly approval: Approval;
+}
+
 export type DecideOutcome =
   /** The vote counts; more people are needed. */
   | { readonly outcome: "recorded"; readonly approval: Approval; readonly missing: number }

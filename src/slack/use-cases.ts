@@ -3,7 +3,7 @@
  * be called again with the same arguments and answers with a value that holds all that a sentence to the person needs. None of
  * them talks to Slack; whoever may do what is their decision.
  */
-import type { DecideClick, DecideOutcome, PendingFor, UndoClick } from "../approvals/index.js";
+import type { DecideClick, DecideOutcome, MayDeny, PendingFor, UndoClick } from "../approvals/index.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { OpsUseCases } from "../ops/index.js";
 import type {
@@ -39,6 +39,10 @@ export interface SlackUseCases {
     by: string;
   }): Promise<FurtherAnswer>;
   decide(click: DecideClick): Promise<DecideOutcome>;
+  /** What a no would come to, before its form is opened. */
+  lookBeforeDeny(
+    click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId">,
+  ): Promise<DecideOutcome | MayDeny>;
   /** Takes an approved, not yet sent operation back. */
   undo(click: UndoClick): Promise<DecideOutcome>;
   /** Undecided approvals that this person may decide, most urgent first. */

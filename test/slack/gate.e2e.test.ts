@@ -1,5 +1,4 @@
 /** What is let in, what is refused, and what happens while the database is away. */
-import { createHmac } from "node:crypto";
 import pg from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { withDatabase } from "../support/database.js";
@@ -8,6 +7,7 @@ import { waitFor } from "../support/wait.js";
 import { hold } from "./support/held.js";
 import { answers, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
+import { type Signed, sendSigned } from "./support/signed.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
 
 const database = withDatabase();
@@ -24,35 +24,7 @@ async function start(options: Partial<WorldOptions> = {}): Promise<World> {
   return world;
 }
 
-interface Sent {
-  readonly body: string;
-  readonly type?: string;
-  readonly atMs?: number;
-  readonly secret?: string;
-  readonly headers?: Record<string, string>;
-}
-
-async function send(
-  w: World,
-  { body, type = "application/json", atMs = Date.now(), secret, headers }: Sent,
-): Promise<number> {
-  const stamp = Math.floor(atMs / 1000);
-  const signature = createHmac("sha256", secret ?? w.sandbox.signingSecret)
-    .update(`v0:${stamp}:${body}`)
-    .digest("hex");
-  const answer = await fetch(`http://127.0.0.1:${w.slack.port}/slack/events`, {
-    method: "POST",
-    headers: {
-      "content-type": type,
-      "x-slack-request-timestamp": String(stamp),
-      "x-slack-signature": `v0=${signature}`,
-      ...headers,
-    },
-    body,
-  });
-  await answer.text();
-  return answer.status;
-}
+const send = async (w: World, sent: Signed): Promise<number> => (await sendSigned(w, sent)).status;
 
 const event = (changes: object = {}): string =>
   JSON.stringify({

@@ -1,6 +1,6 @@
 /** The use cases that Slack's listeners call, bound to their contexts. */
 import { askFurther } from "../../agent/index.js";
-import { decide, pendingFor, undo } from "../../approvals/index.js";
+import { decide, lookBeforeDeny, pendingFor, undo } from "../../approvals/index.js";
 import { probe } from "../../dispatch/index.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
 import { type HealthPart, type OpsContext, opsUseCases } from "../../ops/index.js";
@@ -41,6 +41,7 @@ export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases
     furtherRefund: (request) => askFurther(agent, request),
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
+    lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
     pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
     ops: opsUseCases(opsContext(contexts, parts)),
   };

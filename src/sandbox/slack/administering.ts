@@ -30,6 +30,7 @@ export function changePerson(ctx: SandboxContext, change: PersonChange): void {
   if (change.isUltraRestricted !== undefined) person.isUltraRestricted = change.isUltraRestricted;
   if (change.realName !== undefined) person.realName = change.realName;
   if (change.tz !== undefined) person.tz = change.tz;
+  if (change.enterpriseUserId !== undefined) person.enterpriseUserId = change.enterpriseUserId;
   if (person.kind === "member" || person.kind === "guest" || person.kind === "single_channel_guest") {
     person.kind = person.isUltraRestricted
       ? "single_channel_guest"
@@ -56,6 +57,7 @@ export function addPerson(ctx: SandboxContext, wanted: NewPerson): void {
       isUltraRestricted: kind === "single_channel_guest",
       isBot: kind === "bot",
       deleted: kind === "deactivated",
+      ...(wanted.enterpriseUserId === undefined ? {} : { enterpriseUserId: wanted.enterpriseUserId }),
       ...(wanted.teamId !== undefined || outside ? { teamId: wanted.teamId ?? OTHER_TEAM.id } : {}),
     },
     ctx.clock.now(),

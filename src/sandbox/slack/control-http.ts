@@ -48,6 +48,8 @@ function postRoutes(control: SlackSandboxControl): Record<string, Post> {
     "faults/clear": post(schema.faultId, ({ id }) => control.clearFaults(id)),
     "faults/socket": post(schema.socketFault, control.socket),
     "inject/event": post(schema.anyEvent, control.injectEvent),
+    "inject/interaction": post(schema.anyEvent, control.injectInteraction),
+    "inject/trigger": post(schema.asRequest, async ({ as }) => ({ triggerId: control.issueTrigger(as) })),
     "inject/app-rate-limited": post(schema.nothing, control.injectAppRateLimited),
     clock: post(schema.clockChange, control.clock),
     settings: post(schema.settingsChange, control.settings),

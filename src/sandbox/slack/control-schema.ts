@@ -88,6 +88,7 @@ export const personChange: z.ZodType<PersonChange> = z.strictObject({
   isUltraRestricted: z.boolean().exactOptional(),
   realName: id.exactOptional(),
   tz: id.exactOptional(),
+  enterpriseUserId: id.exactOptional(),
 });
 
 export const newPerson: z.ZodType<NewPerson> = z.strictObject({
@@ -96,6 +97,7 @@ export const newPerson: z.ZodType<NewPerson> = z.strictObject({
   realName: id,
   title: z.string().exactOptional(),
   teamId: id.exactOptional(),
+  enterpriseUserId: id.exactOptional(),
   kind: z
     .enum([
       "member",

@@ -319,6 +319,8 @@ export interface PersonChange {
   isUltraRestricted?: boolean;
   realName?: string;
   tz?: string;
+  /** Of an Enterprise organisation: the id that one human has in all of its workspaces. */
+  enterpriseUserId?: string;
 }
 
 export interface NewPerson {
@@ -329,6 +331,7 @@ export interface NewPerson {
   teamId?: string;
   kind?: PersonKind;
   channels?: string[];
+  enterpriseUserId?: string;
 }
 
 // ---------------------------------------------------------------- faults
@@ -560,6 +563,13 @@ export interface SlackSandboxControl {
   socket(fault: SocketFault): void;
   /** Sends an event of the caller's making: the inner event, or a whole body with `type`. Resolves when its last attempt ended. */
   injectEvent(event: JsonObject): Promise<{ eventId: string; acked: boolean }>;
+  /**
+   * Sends an interactive payload of the caller's making (`block_actions`, `view_submission`, …), whoever could click it or not. A
+   * `trigger_id` is issued where it has none. `response` is the body of the acknowledgement.
+   */
+  injectInteraction(payload: JsonObject): Promise<{ acked: boolean; response: Json }>;
+  /** A trigger id for this person, for a payload that the caller signs and sends by itself. */
+  issueTrigger(as: string): string;
   /** `app_rate_limited`: a body without inner event. */
   injectAppRateLimited(): Promise<void>;
 

@@ -9,6 +9,7 @@ import {
   setUserGroup,
   shareChannel,
 } from "./administering.js";
+import { isObject } from "./blocks/check.js";
 import type { SandboxContext } from "./context.js";
 import type {
   ActResult,
@@ -40,6 +41,7 @@ import {
 } from "./looking.js";
 import type { Person } from "./model.js";
 import { personDeletes, personEdits, personPosts, personReacts, personReads } from "./person-messages.js";
+import { issueTrigger } from "./triggers.js";
 import { findView } from "./views.js";
 import { directMessage, findPerson } from "./workspace.js";
 
@@ -126,6 +128,8 @@ export function createControl(ctx: SandboxContext, parts: ControlParts): SlackSa
     faults: () => ctx.faults.list(),
     socket: (fault) => parts.socket.fault(fault),
     injectEvent: (event) => injectEvent(ctx, parts, event),
+    injectInteraction: (payload) => injectInteraction(ctx, parts, payload),
+    issueTrigger: (as) => issueTrigger(ctx, as, null),
     injectAppRateLimited: async () => {
       await ctx.work.run(() => parts.dispatcher.body(appRateLimited(ctx)));
     },
@@ -207,4 +211,18 @@ function changeSettings(ctx: SandboxContext, change: SettingsChange): void {
   if (requestUrl !== undefined) ctx.requestUrl = requestUrl;
   ctx.settings = { ...ctx.settings, ...settings };
   ctx.hub.emit({ type: "connection" });
+}
+
+async function injectInteraction(
+  ctx: SandboxContext,
+  parts: ControlParts,
+  payload: JsonObject,
+): Promise<{ acked: boolean; response: Json }> {
+  const { user, type } = payload;
+  const by = isObject(user) && typeof user["id"] === "string" ? user["id"] : "";
+  const body: JsonObject = { trigger_id: issueTrigger(ctx, by, null), ...payload };
+  const result = await ctx.work.run(() => parts.dispatcher.interaction("interactive", String(type), body));
+  return result.acked
+    ? { acked: true, response: (result.body ?? null) as Json }
+    : { acked: false, response: null };
 }

@@ -26,6 +26,8 @@ export interface Person {
   isRestricted: boolean;
   isUltraRestricted: boolean;
   isBot: boolean;
+  /** Set for a member of an Enterprise organisation. */
+  enterpriseUserId?: string;
   /** Milliseconds. */
   updatedMs: number;
 }

@@ -157,8 +157,18 @@ export function wireUser(ctx: SandboxContext, person: Person, includeLocale: boo
     ...(person.kind === "invited" ? { is_invited_user: true } : {}),
     is_email_confirmed: person.kind !== "invited",
     ...(includeLocale ? { locale: person.locale } : {}),
+    ...(person.enterpriseUserId === undefined ? {} : { enterprise_user: enterpriseUser(person) }),
   };
 }
+
+const enterpriseUser = (person: Person): JsonObject => ({
+  id: person.enterpriseUserId ?? "",
+  enterprise_id: "E_ORG",
+  enterprise_name: "Northwind Group",
+  is_admin: person.isAdmin,
+  is_owner: person.isAdmin,
+  teams: [person.teamId],
+});
 
 export function wireChannel(ctx: SandboxContext, channel: Channel, numMembers: boolean): JsonObject {
   if (channel.kind === "dm") {

@@ -57,7 +57,7 @@ export function decideSentence(outcome: DecideOutcome): string {
 export const amountOf = ({ binding }: Approval): string => formatMoney(binding);
 
 /** The end that a click came after, with who, when and why. */
-export function endedSentence(
+function endedSentence(
   approval: Approval,
   decision: DecisionWhoWhen,
   now: ApprovalStanding,

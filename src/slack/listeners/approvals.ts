@@ -1,18 +1,10 @@
 /** Clicks and forms on approvals. The decision is the approvals room's; here is only what a click means and how it is answered. */
-import {
-  type DecideOutcome,
-  decisionOf,
-  getApproval,
-  standingOf,
-  successorOf,
-} from "../../approvals/index.js";
-import type { Approval } from "../../domain/approval.js";
-import { canBeStopped, mayVote } from "../../domain/approval-click.js";
+import { type DecideOutcome, getApproval } from "../../approvals/index.js";
 import type { ApprovalId } from "../../domain/ids.js";
 import { currencyExponent, money } from "../../domain/money.js";
 import { getTicket } from "../../runs/index.js";
 import { INPUTS, parseApprovalValue } from "../actions.js";
-import { decideSentence, endedSentence } from "../cards/decide-sentences.js";
+import { decideSentence } from "../cards/decide-sentences.js";
 import { amountForm, approvalDetails, denyForm, type FormMeta } from "../cards/forms.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeText } from "../text/safe.js";
@@ -23,7 +15,6 @@ import { errors, GONE, openModal, plainSentence, type Reply, say } from "./reply
 
 /** A form must be opened within three seconds of the click: what is asked before gets this long. */
 const PRECHECK_MS = 1_200;
-const READING_MAX_AGE_MS = 5_000;
 
 export async function approveClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const target = parseApprovalValue(click.value);
@@ -43,34 +34,15 @@ export async function approveClicked(ctx: SlackContext, click: Click): Promise<R
 /** Deny opens its form; whoever could not deny anyway, or comes too late, is told so instead. */
 export async function denyClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const target = parseApprovalValue(click.value);
-  const approval = target === null ? null : await getApproval(ctx.db, target.approvalId);
-  if (target === null || approval === null) return say(GONE);
-  if (target.cardVersion !== approval.cardVersion) {
-    return say(decideSentence({ outcome: "stale_card", approval }));
+  if (target === null) return say(GONE);
+  const looked = await within(PRECHECK_MS, ctx.useCases.lookBeforeDeny({ ...target, userId: click.userId }));
+  if (looked !== null && looked.outcome !== "may_deny" && looked.outcome !== "try_again") {
+    return say(decideSentence(looked));
   }
-  const refusal = await cannotDeny(ctx, approval, click.userId);
-  if (refusal !== null) return say(refusal);
-  return openModal(ctx, click.triggerId, denyForm(approval, metaOf(click)));
-}
-
-async function cannotDeny(ctx: SlackContext, approval: Approval, userId: string): Promise<string | null> {
-  const standing = await standingOf(ctx.db, approval);
-  if (!canBeStopped(approval, standing.operationStatus)) {
-    const decision = decisionOf(approval);
-    return endedSentence(approval, decision, standing, (await successorOf(ctx.db, approval.id)) !== null);
-  }
-  const asked = (async () => {
-    const [reading, policy, operation] = await Promise.all([
-      ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS }),
-      ctx.policy(),
-      readOperation(ctx.db, approval.operationId),
-    ]);
-    return mayVote({ approval, filers: operation?.filers ?? approval.binding.filers, reading, policy }, []);
-  })();
-  const may = await within(PRECHECK_MS, asked);
   // Slow or failing: the form opens, and who may is asked when it is submitted, as it is in any case.
-  if (may === null || may.may) return null;
-  return decideSentence({ outcome: "refused", reason: may.reason, sentence: may.sentence, approval });
+  const approval =
+    looked?.outcome === "may_deny" ? looked.approval : await getApproval(ctx.db, target.approvalId);
+  return approval === null ? say(GONE) : openModal(ctx, click.triggerId, denyForm(approval, metaOf(click)));
 }
 
 /** The value, or null when it takes longer than `ms` or fails. */

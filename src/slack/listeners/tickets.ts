@@ -160,6 +160,8 @@ export async function resolveShortcut(ctx: SlackContext, shortcut: MessageShortc
   const { teamId, botUserId } = await ctx.web.identity();
   if (shortcut.author === botUserId)
     return say("This is one of my own messages; there is nothing in it to resolve.");
+  // Known from now on, so that another account of the author's is told from somebody else's.
+  if (shortcut.author !== null) await ctx.directory.person(shortcut.author, { maxAgeMs: READING_MAX_AGE_MS });
   const reachable = await canPostIn(ctx, shortcut.channelId);
   const filed = await ctx.useCases.fileTicket({
     source: "shortcut",

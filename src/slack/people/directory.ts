@@ -53,9 +53,7 @@ async function readPerson(
   if (!profile.ok) return { ok: false, reason: profile.reason };
   if (!identity.ok) return { ok: false, reason: identity.reason };
   const person = profile.value;
-  const ids = [
-    ...new Set([person.id, ...(person.enterpriseUserId === null ? [] : [person.enterpriseUserId])]),
-  ];
+  const ids = await idsOf(ctx.db, person);
   const membership = rolesOf(policy, ids, (group) => {
     const reading = members.get(group);
     return reading?.ok === true ? reading.value : "unreadable";
@@ -75,6 +73,22 @@ async function readPerson(
       fetchedAt: oldest(profile.at, members),
     },
   };
+}
+
+/**
+ * Every id under which this human is known here: in an organisation the enterprise's id, and those of their accounts that were
+ * ever read. A filer is read when they file, so that their other account does not pass for somebody else.
+ */
+async function idsOf(db: Db, person: Profile): Promise<readonly string[]> {
+  const { id, enterpriseUserId, enterpriseId } = person;
+  if (enterpriseUserId === null) return [id];
+  const accounts = await db.sql<{ id: string }>(
+    "slack.directory.accounts",
+    `SELECT id FROM slack_people
+      WHERE profile->>'enterpriseUserId' = $1 AND profile->>'enterpriseId' IS NOT DISTINCT FROM $2 ORDER BY id`,
+    [enterpriseUserId, enterpriseId],
+  );
+  return [...new Set([id, enterpriseUserId, ...accounts.map((account) => account.id)])];
 }
 
 function personKeyOf(person: Profile): string {

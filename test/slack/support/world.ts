@@ -6,7 +6,13 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { parse } from "yaml";
 import { systemClock, systemIds } from "../../../src/app/system.js";
-import { type ApprovalsContext, decide, pendingFor, undo } from "../../../src/approvals/index.js";
+import {
+  type ApprovalsContext,
+  decide,
+  lookBeforeDeny,
+  pendingFor,
+  undo,
+} from "../../../src/approvals/index.js";
 import type { Db, Tx } from "../../../src/db/connect.js";
 import { contractBook } from "../../../src/domain/contracts.js";
 import type { Evidence } from "../../../src/domain/evidence.js";
@@ -250,6 +256,7 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
     furtherRefund: async () => ({ outcome: "refused", sentence: "There is nothing to repeat here." }),
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
+    lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
     pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
     ops: {
       ...opsUseCases({

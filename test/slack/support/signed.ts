@@ -1,0 +1,44 @@
+/** Requests as Slack signs them, made here and not by the sandbox: also those that no Slack would send. */
+import { createHmac } from "node:crypto";
+import type { World } from "./world.js";
+
+export interface Signed {
+  readonly body: string;
+  readonly type?: string;
+  readonly atMs?: number;
+  readonly secret?: string;
+  readonly headers?: Record<string, string>;
+}
+
+export interface SignedAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** One request to `POST /slack/events` of the app. */
+export async function sendSigned(
+  w: Pick<World, "sandbox" | "slack">,
+  { body, type = "application/json", atMs = Date.now(), secret, headers }: Signed,
+): Promise<SignedAnswer> {
+  const stamp = Math.floor(atMs / 1000);
+  const signature = createHmac("sha256", secret ?? w.sandbox.signingSecret)
+    .update(`v0:${stamp}:${body}`)
+    .digest("hex");
+  const answer = await fetch(`http://127.0.0.1:${w.slack.port}/slack/events`, {
+    method: "POST",
+    headers: {
+      "content-type": type,
+      "x-slack-request-timestamp": String(stamp),
+      "x-slack-signature": `v0=${signature}`,
+      ...headers,
+    },
+    body,
+  });
+  return { status: answer.status, body: await answer.text() };
+}
+
+/** An interactive payload (`block_actions`, `view_submission`) as Slack's form. */
+export const interactionForm = (payload: object): Signed => ({
+  body: new URLSearchParams({ payload: JSON.stringify(payload) }).toString(),
+  type: "application/x-www-form-urlencoded",
+});
