@@ -126,7 +126,7 @@ describe("tampering is named", () => {
   test("a history rewritten with hashes that recompute still breaks its block", async () => {
     const ctx = await openShop(database.db);
     const operation = await inState(ctx, "CONFIRMED");
-    await ledger.sealBlocks(ctx.db);
+    await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 });
     const rows = await ctx.db.sql<{ id: bigint; body: string }>(
       undefined,
       "SELECT id, body FROM operation_events ORDER BY seq",
@@ -161,9 +161,9 @@ describe("tampering is named", () => {
   ] as const)("%s", async (_name, text, where) => {
     const ctx = await openShop(database.db);
     await inState(ctx, "CONFIRMED");
-    await ledger.sealBlocks(ctx.db);
+    await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 });
     await prepared(ctx, 300n);
-    await ledger.sealBlocks(ctx.db);
+    await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 });
     expect(await first()).toBeUndefined();
     await tamper(text);
     const report = await ledger.verifyAudit(ctx.db);
@@ -202,7 +202,7 @@ describe("sealing", () => {
     expect(await ledger.sealBlocks(ctx.db, { patienceMs: 0 })).toBe(0);
     commit.resolve();
     expect((await slow).claimed).toBe(true);
-    expect(await ledger.sealBlocks(ctx.db)).toBe(3);
+    expect(await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 })).toBe(3);
     expect(await ledger.sealBlocks(ctx.db)).toBe(0);
     expect((await ledger.verifyAudit(ctx.db)).broken).toEqual([]);
   });
@@ -271,7 +271,7 @@ describe("the export", () => {
   test("is JSON Lines from which everything recomputes without the database", async () => {
     const ctx = await openShop(database.db);
     await inState(ctx, "CONFIRMED");
-    await ledger.sealBlocks(ctx.db);
+    await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 });
     const lines: Record<string, unknown>[] = [];
     for await (const line of ledger.exportAudit(ctx.db)) {
       expect(line).not.toContain("\n");

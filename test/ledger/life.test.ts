@@ -74,7 +74,7 @@ describe("the life of an operation", () => {
     });
     expect(done).toMatchObject({ settled: true, operation: { status: "CONFIRMED" } });
     expect(await balance(ctx.db)).toEqual({ reserved: 0n, refunded: 2000n });
-    expect(await ledger.sealBlocks(ctx.db)).toBe(3);
+    expect(await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 })).toBe(3);
     expect(await ledger.verifyAudit(ctx.db)).toMatchObject({
       intact: true,
       events: 3,

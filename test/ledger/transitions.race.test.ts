@@ -221,7 +221,7 @@ describe("the database's own guards", () => {
   test("refuse to change, delete or empty events and blocks", async () => {
     const ctx = await openShop(database.db);
     await inState(ctx, "CONFIRMED");
-    await ledger.sealBlocks(ctx.db);
+    await ledger.sealBlocks(ctx.db, { patienceMs: 30_000 });
     for (const text of [
       "UPDATE operation_events SET actor = 'me'",
       "DELETE FROM operation_events",

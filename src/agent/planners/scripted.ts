@@ -150,18 +150,23 @@ function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): 
   if (lookups.length + tracking.length > 0) return { calls: [...lookups, ...tracking] };
   const said: string[] = [];
   const wanted: WantedCall[] = [];
+  const unseen: PastCall[] = [];
   for (const ref of orders) {
     const lookup = calledFor(reading, "get_order", "order_reference", ref);
     const order = lookup === undefined ? null : seenOrder(lookup);
     if (order === null) {
       said.push(`${ref}: ${lookup?.result ?? "not found"}`);
+      if (lookup !== undefined) unseen.push(lookup);
       continue;
     }
     const step = onOrder(reading, wishes, order);
     said.push(...step.said);
     wanted.push(...step.calls);
   }
-  return wanted.length > 0 ? { calls: wanted } : { say: said.join(" ") };
+  if (wanted.length > 0) return { calls: wanted };
+  // Who the ticket is about is known, and yet what it wants done was on an order that is not theirs: no answer would help.
+  const undone = unseen.length > 0 && reading.customer !== null && (wishes.refund || wishes.cancelOrder);
+  return undone ? handOver(wishes, unseen) : { say: said.join(" ") };
 }
 
 function onOrder(
