@@ -72,31 +72,18 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
   });
 }
 
-/**
- * Reopens an ended operation for a person. What it may have spent is reserved again even where that breaks the plan: then a
- * second incident says so.
- */
+/** Reopens an ended operation for a person, because of evidence: an incident says so. */
 export async function quarantineEnd(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
   why: { actor: Actor; data: object; detail: string },
 ): Promise<Operation> {
-  const reopened = await move(tx, {
-    id: operation.id,
-    from: operation.status,
-    version: operation.version,
-    token: null,
-    event: "quarantine",
+  const reopened = await parkEnd(tx, ctx, operation, {
     actor: await actorName(tx, why.actor),
-    data: { ...why.data, detail: why.detail, was: operation.status },
-    patch: {
-      quarantineReason: `evidence_contradicts: ${why.detail}`,
-      dueMs: ctx.timing.quarantineRepostMs,
-      fence: true,
-    },
+    data: { ...why.data, detail: why.detail },
+    quarantineReason: `evidence_contradicts: ${why.detail}`,
   });
-  if (reopened === null) throw lostLock(operation);
   await openIncident(tx, ctx, {
     kind: "contradiction",
     dedupeKey: `contradiction:${operation.id}:${reopened.version}`,
@@ -104,9 +91,39 @@ export async function quarantineEnd(
     paymentId: null,
     detail: { was: operation.status, detail: why.detail },
   });
-  await noteOverdrawn(tx, ctx, operation.id);
-  await announce(tx, ctx, { operation: reopened, from: operation.status });
   return reopened;
+}
+
+/**
+ * CONFIRMED or REJECTED → QUARANTINED, until a person or new evidence settles it anew. What it may have spent is reserved again
+ * even where that breaks the plan: then an incident says so. `actor` as events name it.
+ */
+export async function parkEnd(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Operation,
+  why: { actor: string; data: object; quarantineReason: string },
+): Promise<Operation> {
+  const parked = await move(tx, {
+    id: operation.id,
+    from: operation.status,
+    version: operation.version,
+    token: null,
+    event: "quarantine",
+    actor: why.actor,
+    data: { ...why.data, was: operation.status },
+    patch: {
+      quarantineReason: why.quarantineReason,
+      dueMs: ctx.timing.quarantineRepostMs,
+      fence: true,
+      // What settles it next need not be a person.
+      resolvedByPerson: false,
+    },
+  });
+  if (parked === null) throw lostLock(operation);
+  await noteOverdrawn(tx, ctx, operation.id);
+  await announce(tx, ctx, { operation: parked, from: operation.status });
+  return parked;
 }
 
 /** $1 operation. One row when its payment's plan no longer holds. Minor units. */

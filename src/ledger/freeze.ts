@@ -2,7 +2,7 @@
  * The freeze switches. Claims and resends lock theirs in share mode; freezing updates it and so waits for them: once it has
  * committed, nothing new leaves.
  */
-import type { SqlRunner } from "../db/connect.js";
+import type { SqlRunner, Tx } from "../db/connect.js";
 import type { LedgerCtx } from "./context.js";
 import type { FreezeKind, FreezeSwitch } from "./types.js";
 
@@ -13,15 +13,16 @@ interface Row {
   reason: string | null;
   at: Date | null;
   thaw_asked_by: string | null;
+  thaw_expires_at: Date | null;
   version: bigint;
 }
 
-const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, version";
+const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
+const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
 /** $1 kind, $2 who, $3 why. No row: it was frozen already. */
 const FREEZE = `
-UPDATE freeze_switches
-SET frozen = true, by = $2, reason = $3, at = countersign_now(), thaw_asked_by = NULL, version = version + 1
+UPDATE freeze_switches SET frozen = true, by = $2, reason = $3, at = countersign_now(), ${NOBODY_ASKS}
 WHERE kind = $1 AND NOT frozen
 RETURNING ${COLUMNS}`;
 
@@ -42,28 +43,34 @@ export async function freeze(
   });
 }
 
-/** $1 kind, $2 who. */
+/** $1 kind, $2 who, $3 milliseconds that another person has. */
 const ASK = `
-UPDATE freeze_switches SET thaw_asked_by = $2, version = version + 1 WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
+UPDATE freeze_switches
+SET thaw_asked_by = $2, thaw_expires_at = countersign_now() + $3::float8 * interval '1 millisecond', version = version + 1
+WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
 
-/** Records who asks for a thaw that another person must agree to; null takes the request back. */
+/** Records who asks for a thaw that another person must agree to, within a time. */
 export async function askThaw(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string | null },
+  request: { kind: FreezeKind; by: string; withinMs: number },
 ): Promise<FreezeSwitch> {
   return ctx.db.tx(async (tx) => {
-    const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by]);
+    const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by, request.withinMs]);
     if (row === undefined) return stateOf(tx, request.kind);
     await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
     return toSwitch(row);
   });
 }
 
+/** SQL: the switch $1 stands as the card of version $2 showed it, and its request for a thaw is still open. */
+const STILL_ASKED = `kind = $1 AND frozen AND version = $2::bigint AND thaw_asked_by IS NOT NULL
+  AND (thaw_expires_at IS NULL OR thaw_expires_at > countersign_now())`;
+
 /** $1 kind. No row: it was not frozen. */
-const THAW = `
-UPDATE freeze_switches SET frozen = false, thaw_asked_by = NULL, version = version + 1
-WHERE kind = $1 AND frozen
-RETURNING ${COLUMNS}`;
+const THAW = `UPDATE freeze_switches SET frozen = false, ${NOBODY_ASKS} WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
+
+/** $1 kind, $2 version. */
+const AGREE = `UPDATE freeze_switches SET frozen = false, ${NOBODY_ASKS} WHERE ${STILL_ASKED} RETURNING ${COLUMNS}`;
 
 /** Thaws; `changed` false: it was not frozen. What waited is looked at again within seconds. */
 export async function thaw(
@@ -71,15 +78,83 @@ export async function thaw(
   request: { kind: FreezeKind; by: string },
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   return ctx.db.tx(async (tx) => {
-    const [row] = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
-    if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
-    await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
-    await ctx.notices.ops(tx, {
-      key: `thaw:${row.kind}:${row.version}`,
-      message: { type: "thawed", kind: row.kind, by: request.by },
-    });
-    return { state: toSwitch(row), changed: true };
+    const rows = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
+    return thawed(tx, ctx, request, rows[0]);
   });
+}
+
+/** Another person agrees to the thaw that the card of this version asks for; `changed` false: that request no longer stands. */
+export async function agreeThaw(
+  ctx: LedgerCtx,
+  request: { kind: FreezeKind; by: string; version: number },
+): Promise<{ state: FreezeSwitch; changed: boolean }> {
+  return ctx.db.tx(async (tx) => {
+    const rows = await tx.sql<Row>("ledger.agree_thaw", AGREE, [request.kind, request.version]);
+    return thawed(tx, ctx, request, rows[0]);
+  });
+}
+
+async function thawed(
+  tx: Tx,
+  ctx: LedgerCtx,
+  request: { kind: FreezeKind; by: string },
+  row: Row | undefined,
+): Promise<{ state: FreezeSwitch; changed: boolean }> {
+  if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
+  await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
+  await ctx.notices.ops(tx, {
+    key: `thaw:${row.kind}:${row.version}`,
+    message: { type: "thawed", kind: row.kind, by: request.by },
+  });
+  return { state: toSwitch(row), changed: true };
+}
+
+/** $1 kind, $2 version. */
+const ASKED = `SELECT ${COLUMNS} FROM freeze_switches WHERE ${STILL_ASKED} FOR UPDATE`;
+
+/** Another person does not agree: it stays frozen and the request is over; `changed` false: that request no longer stands. */
+export async function refuseThaw(
+  ctx: LedgerCtx,
+  request: { kind: FreezeKind; by: string; version: number },
+): Promise<{ state: FreezeSwitch; changed: boolean }> {
+  return ctx.db.tx(async (tx) => {
+    const [asked] = await tx.sql<Row>("ledger.asked_thaw", ASKED, [request.kind, request.version]);
+    if (asked === undefined) return { state: await stateOf(tx, request.kind), changed: false };
+    return { state: await endRequest(tx, ctx, asked, request.by), changed: true };
+  });
+}
+
+const RUN_OUT = `
+SELECT ${COLUMNS} FROM freeze_switches WHERE thaw_asked_by IS NOT NULL AND thaw_expires_at <= countersign_now()
+FOR UPDATE SKIP LOCKED`;
+
+/** Ends requests for a thaw that nobody answered in time. Returns how many. */
+export async function endStaleThaws(ctx: LedgerCtx): Promise<number> {
+  return ctx.db.tx(async (tx) => {
+    const rows = await tx.sql<Row>("ledger.thaws_run_out", RUN_OUT);
+    for (const row of rows) await endRequest(tx, ctx, row, null);
+    return rows.length;
+  });
+}
+
+/** The row is locked. */
+async function endRequest(
+  tx: Tx,
+  ctx: LedgerCtx,
+  asked: Row,
+  refusedBy: string | null,
+): Promise<FreezeSwitch> {
+  const [row] = await tx.sql<Row>(
+    "ledger.end_thaw_request",
+    `UPDATE freeze_switches SET ${NOBODY_ASKS} WHERE kind = $1 RETURNING ${COLUMNS}`,
+    [asked.kind],
+  );
+  await ctx.notices.touch(tx, { kind: "thaw", id: asked.kind });
+  await ctx.notices.ops(tx, {
+    key: `thaw_request:${asked.kind}:${asked.version}`,
+    message: { type: "thaw_request_ended", kind: asked.kind, by: asked.thaw_asked_by ?? "", refusedBy },
+  });
+  return toSwitch(row ?? asked);
 }
 
 /** All switches, `all` first. */
@@ -93,7 +168,8 @@ export async function freezeStates(on: SqlRunner): Promise<FreezeSwitch[]> {
 
 async function stateOf(on: SqlRunner, kind: FreezeKind): Promise<FreezeSwitch> {
   const found = (await freezeStates(on)).find((state) => state.kind === kind);
-  return found ?? { kind, frozen: false, by: null, reason: null, at: null, thawAskedBy: null };
+  if (found === undefined) throw new Error(`there is no freeze switch for ${kind}`);
+  return found;
 }
 
 const toSwitch = (row: Row): FreezeSwitch => ({
@@ -103,4 +179,6 @@ const toSwitch = (row: Row): FreezeSwitch => ({
   reason: row.reason,
   at: row.at,
   thawAskedBy: row.thaw_asked_by,
+  thawExpiresAt: row.thaw_expires_at,
+  version: Number(row.version),
 });

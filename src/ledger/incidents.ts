@@ -38,20 +38,31 @@ export async function openIncident(
   return { id: known?.id ?? "", first: false };
 }
 
-/** Closes it; false: it was closed, or there is none. */
+/** Closes it, with the reason that whoever looks later needs; false: it was closed, or there is none. */
 export async function closeIncident(
   tx: Tx,
   ctx: Pick<LedgerCtx, "notices">,
-  request: { id: string; by: string },
+  request: { id: string; by: string; reason: string },
 ): Promise<boolean> {
-  const rows = await tx.sql(
+  const rows = await tx.sql<{ kind: IncidentKind }>(
     "ledger.close_incident",
-    `UPDATE incidents SET status = 'closed', closed_by = $2, closed_at = countersign_now()
-     WHERE id = $1 AND status = 'open' RETURNING id`,
-    [request.id, request.by],
+    `UPDATE incidents SET status = 'closed', closed_by = $2, close_reason = $3, closed_at = countersign_now()
+     WHERE id = $1 AND status = 'open' RETURNING kind`,
+    [request.id, request.by, request.reason],
   );
-  if (rows.length === 0) return false;
+  const [closed] = rows;
+  if (closed === undefined) return false;
   await ctx.notices.touch(tx, { kind: "incident", id: request.id });
+  await ctx.notices.ops(tx, {
+    key: `incident:${request.id}:closed`,
+    message: {
+      type: "incident_closed",
+      incidentId: request.id,
+      kind: closed.kind,
+      by: request.by,
+      reason: request.reason,
+    },
+  });
   return true;
 }
 
@@ -64,17 +75,37 @@ interface Row {
   detail: JsonObject;
   status: "open" | "closed";
   closed_by: string | null;
+  close_reason: string | null;
   closed_at: Date | null;
   created_at: Date;
   created_text: string;
 }
 
-const COLUMNS = `id, kind, dedupe_key, operation_id, payment_id, detail, status, closed_by, closed_at, created_at,
+const COLUMNS = `id, kind, dedupe_key, operation_id, payment_id, detail, status, closed_by, close_reason, closed_at,
+  created_at,
   ${utcMicros("created_at")} AS created_text`;
 
 export async function getIncident(on: SqlRunner, id: string): Promise<Incident | null> {
   const [row] = await on.sql<Row>("ledger.incident", `SELECT ${COLUMNS} FROM incidents WHERE id = $1`, [id]);
   return row === undefined ? null : toIncident(row);
+}
+
+/** `inc_` and 32 hexadecimal digits. */
+const ID_LENGTH = 36;
+
+/** Open incidents and closed ones whose id begins with `prefix` (`inc_` and hexadecimal digits), newest first. */
+export async function findIncidents(
+  on: SqlRunner,
+  prefix: string,
+  options: { limit: number },
+): Promise<Incident[]> {
+  // Padded to the length of an id, the two ends compare alike under every collation.
+  const rows = await on.sql<Row>(
+    "ledger.find_incidents",
+    `SELECT ${COLUMNS} FROM incidents WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3::int`,
+    [prefix.padEnd(ID_LENGTH, "0"), prefix.padEnd(ID_LENGTH, "f"), options.limit],
+  );
+  return rows.map(toIncident);
 }
 
 const MAX_PAGE = 200;
@@ -123,6 +154,7 @@ const toIncident = (row: Row): Incident => ({
   detail: row.detail,
   status: row.status,
   closedBy: row.closed_by,
+  closeReason: row.close_reason,
   closedAt: row.closed_at,
   createdAt: row.created_at,
 });

@@ -23,11 +23,19 @@ export { knownReferences, listingContext, recordElsewhere } from "./elsewhere.js
 export { deny, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
-export { askThaw, freeze, freezeStates, thaw } from "./freeze.js";
-export { closeIncident, countIncidents, getIncident, listIncidents, openIncident } from "./incidents.js";
+export { agreeThaw, askThaw, endStaleThaws, freeze, freezeStates, refuseThaw, thaw } from "./freeze.js";
+export {
+  closeIncident,
+  countIncidents,
+  findIncidents,
+  getIncident,
+  listIncidents,
+  openIncident,
+} from "./incidents.js";
 export { abandon } from "./join.js";
 export { executeLocal, type LocalRequest } from "./local.js";
 export { prepareTurn } from "./prepare.js";
+export { endStaleProposals } from "./proposals.js";
 export {
   findByPrefix,
   getOperation,
@@ -38,6 +46,7 @@ export {
   requestOf,
 } from "./reads.js";
 export { dueOperations, restQuarantined, settleReconcile, takeDue, takeForReconcile } from "./reconcile.js";
+export { reopen } from "./reopen.js";
 export { resend, sendAuthorised } from "./resend.js";
 export { getResolution, openResolutionOf } from "./resolution-rows.js";
 export { resolve, secondResolve } from "./resolve.js";

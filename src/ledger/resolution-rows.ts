@@ -3,12 +3,12 @@ import type { SqlRunner, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
-import type { Resolution, ResolutionState, ResolveVerb } from "./types.js";
+import type { Resolution, ResolutionState, ResolutionVerb } from "./types.js";
 
 interface Row {
   id: string;
   operation_id: OperationId;
-  verb: ResolveVerb;
+  verb: ResolutionVerb;
   state: ResolutionState;
   operation_version: bigint;
   by: string;
@@ -18,29 +18,32 @@ interface Row {
   second_by: string | null;
   second_verdict: "agree" | "disagree" | null;
   second_note: string | null;
+  expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
 const COLUMNS = `id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, second_by, second_verdict,
-  second_note, created_at, updated_at`;
+  second_note, expires_at, created_at, updated_at`;
 
 export interface NewResolution {
   readonly id: string;
   readonly operationId: OperationId;
-  readonly verb: ResolveVerb;
+  readonly verb: ResolutionVerb;
   readonly state: "proposed" | "applied";
   readonly operationVersion: bigint;
   readonly by: string;
   readonly reason: string;
   readonly evidenceRef: string;
   readonly probe: JsonObject;
+  /** A proposal runs out after this long. Milliseconds; null: it waits for nobody. */
+  readonly expiresInMs: number | null;
 }
 
-/** $1 … $9 as in `NewResolution`. */
+/** $1 … $10 as in `NewResolution`. */
 const INSERT = `
-INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe)
-VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9::jsonb)
+INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, expires_at)
+VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9::jsonb, countersign_now() + $10::float8 * interval '1 millisecond')
 RETURNING ${COLUMNS}`;
 
 /** The operation's row is locked and no other proposal is open. */
@@ -55,6 +58,7 @@ export async function insertResolution(tx: Tx, made: NewResolution): Promise<Res
     made.reason,
     made.evidenceRef,
     JSON.stringify(made.probe),
+    made.expiresInMs,
   ]);
   if (row === undefined) throw new CountersignError("not_stored", `resolution ${made.id} was not stored`);
   return toResolution(row);
@@ -128,6 +132,33 @@ export async function movedSince(on: SqlRunner, id: OperationId, version: bigint
   return row?.moved ?? true;
 }
 
+/** SQL: why the proposal `r` no longer stands; null: it does. */
+const staleness = `CASE WHEN ${movedAfter("r.operation_id", "r.operation_version")} THEN 'superseded'
+  WHEN COALESCE(r.expires_at, r.created_at + interval '1 day') <= countersign_now() THEN 'expired' END`;
+
+/** Why an open proposal no longer stands: its operation moved, or nobody answered in time. null: it stands. */
+export async function staleProposal(on: SqlRunner, id: string): Promise<"superseded" | "expired" | null> {
+  const [row] = await on.sql<{ stale: "superseded" | "expired" | null }>(
+    "ledger.stale_proposal",
+    `SELECT ${staleness} AS stale FROM resolutions r WHERE r.id = $1`,
+    [id],
+  );
+  return row?.stale ?? null;
+}
+
+/** $1 rows. Open proposals that no longer stand. */
+const STALE = `
+SELECT r.id, r.operation_id FROM resolutions r
+WHERE r.state = 'proposed' AND ${staleness} IS NOT NULL
+ORDER BY r.expires_at LIMIT $1::int`;
+
+export async function staleProposals(
+  on: SqlRunner,
+  limit: number,
+): Promise<{ id: string; operation_id: OperationId }[]> {
+  return on.sql<{ id: string; operation_id: OperationId }>("ledger.stale_proposals", STALE, [limit]);
+}
+
 /** $1 operation. */
 const APPLIED_RETRY = `
 SELECT r.id FROM resolutions r
@@ -154,6 +185,7 @@ const toResolution = (row: Row): Resolution => ({
   secondBy: row.second_by,
   secondVerdict: row.second_verdict,
   secondNote: row.second_note,
+  expiresAt: row.expires_at,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
 });

@@ -16,13 +16,8 @@ import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
-import {
-  closeResolution,
-  getResolution,
-  insertResolution,
-  movedSince,
-  openResolutionOf,
-} from "./resolution-rows.js";
+import { endIfStale, endProposal } from "./proposals.js";
+import { getResolution, insertResolution, movedSince, openResolutionOf } from "./resolution-rows.js";
 import { actorName, textName } from "./subjects.js";
 import { move, type Patch } from "./transition.js";
 import type { Resolution, ResolveRequest, ResolveResult, SecondRequest, SecondResult } from "./types.js";
@@ -43,7 +38,9 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
   const operation = await lockOperation(tx, request.operationId);
   if (operation === null) return { outcome: "overtaken", by: null, operation: null };
   const open = await openResolutionOf(tx, operation.id);
-  if (open !== null) return { outcome: "overtaken", by: open.by, operation };
+  if (open !== null && (await endIfStale(tx, ctx, open)) === null) {
+    return { outcome: "overtaken", by: open.by, operation };
+  }
   if (await movedSince(tx, operation.id, request.expectedVersion)) {
     return { outcome: "overtaken", by: null, operation };
   }
@@ -67,6 +64,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
       ...terms,
       state: "proposed",
       operationVersion: operation.version,
+      expiresInMs: request.secondWithinMs,
     });
     await ctx.notices.touch(tx, { kind: "resolution", id: resolution.id });
     await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
@@ -77,6 +75,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
     ...terms,
     state: "applied",
     operationVersion: applied.version,
+    expiresInMs: null,
   });
   return { outcome: "applied", resolution, operation: applied };
 }
@@ -90,7 +89,16 @@ async function second(
   const operation = await lockOperation(tx, proposal.operationId);
   if (operation === null) return { outcome: "overtaken", by: null, operation: null };
   const now = await getResolution(tx, proposal.id);
-  if (now?.state !== "proposed") return { outcome: "overtaken", by: now?.secondBy ?? null, operation };
+  if (now?.state !== "proposed" || now.verb === "reopen") {
+    return { outcome: "overtaken", by: now?.secondBy ?? null, operation };
+  }
+  const stale = await endIfStale(tx, ctx, now);
+  if (stale !== null) {
+    return stale.state === "expired"
+      ? { outcome: "expired", resolution: stale }
+      : { outcome: "overtaken", by: null, operation };
+  }
+  const { verb } = now;
   if (request.by === proposal.by) return { outcome: "not_safe", code: "same_person", operation };
   if (operation.filers.includes(request.by)) {
     return { outcome: "not_safe", code: "filed_it_themselves", operation };
@@ -98,20 +106,16 @@ async function second(
   const { by, verdict, note: text } = request;
   const secondPerson = { by, verdict, note: text };
   if (verdict === "disagree") {
-    const resolution = await close(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
+    const resolution = await endProposal(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
     return { outcome: "disagreed", resolution };
   }
-  if (await movedSince(tx, operation.id, proposal.operationVersion)) {
-    await close(tx, ctx, proposal, { state: "superseded", second: null });
-    return { outcome: "overtaken", by: null, operation };
-  }
-  const safe = await judge(tx, ctx, operation, proposal.verb, request.probe);
+  const safe = await judge(tx, ctx, operation, verb, request.probe);
   if (!safe.possible) {
-    await close(tx, ctx, proposal, { state: "refused", second: secondPerson });
+    await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson });
     return { outcome: "not_safe", code: safe.code, operation };
   }
   const applied = await apply(tx, ctx, operation, {
-    verb: proposal.verb,
+    verb,
     by: proposal.by,
     reason: proposal.reason,
     evidenceRef: proposal.evidenceRef,
@@ -119,26 +123,12 @@ async function second(
     resolutionId: proposal.id,
     secondBy: request.by,
   });
-  const resolution = await close(tx, ctx, proposal, {
+  const resolution = await endProposal(tx, ctx, proposal, {
     state: "applied",
     second: secondPerson,
     operationVersion: applied.version,
   });
   return { outcome: "applied", resolution, operation: applied };
-}
-
-async function close(
-  tx: Tx,
-  ctx: LedgerCtx,
-  proposal: Resolution,
-  end: Parameters<typeof closeResolution>[2],
-): Promise<Resolution> {
-  const closed = await closeResolution(tx, proposal.id, end);
-  if (closed === null)
-    throw new CountersignError("lost_lock", `resolution ${proposal.id} moved under its lock`);
-  await ctx.notices.touch(tx, { kind: "resolution", id: proposal.id });
-  await ctx.notices.touch(tx, { kind: "quarantine", id: proposal.operationId });
-  return closed;
 }
 
 /** $1 operation. */

@@ -266,6 +266,7 @@ export interface Incident extends NewIncident {
   readonly id: string;
   readonly status: "open" | "closed";
   readonly closedBy: string | null;
+  readonly closeReason: string | null;
   readonly closedAt: Date | null;
   readonly createdAt: Date;
 }
@@ -279,15 +280,21 @@ export interface FreezeSwitch {
   readonly reason: string | null;
   readonly at: Date | null;
   readonly thawAskedBy: string | null;
+  /** Until when another person may agree to the thaw. */
+  readonly thawExpiresAt: Date | null;
+  /** Grows with every turn of the switch and every request: what a card was made from. */
+  readonly version: number;
 }
 
 export type ResolveVerb = "confirm" | "reject" | "retry";
+/** `reopen`: a person's end was opened again. */
+export type ResolutionVerb = ResolveVerb | "reopen";
 export type ResolutionState = "proposed" | "applied" | "disagreed" | "refused" | "superseded" | "expired";
 
 export interface Resolution {
   readonly id: string;
   readonly operationId: OperationId;
-  readonly verb: ResolveVerb;
+  readonly verb: ResolutionVerb;
   readonly state: ResolutionState;
   /** The operation's version that was looked at (proposed), or that this resolution made (applied). */
   readonly operationVersion: bigint;
@@ -298,6 +305,8 @@ export interface Resolution {
   readonly secondBy: string | null;
   readonly secondVerdict: "agree" | "disagree" | null;
   readonly secondNote: string | null;
+  /** Until when a second person may answer. */
+  readonly expiresAt: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -315,6 +324,8 @@ export interface ResolveRequest {
   readonly probe: Evidence;
   /** The caller's policy asks for a second person; the ledger itself asks for one where the contract does. */
   readonly needsSecond: boolean;
+  /** How long a proposal waits for the second person. Milliseconds. */
+  readonly secondWithinMs: number;
   /** For `confirm` without provider evidence: the reference the person names. */
   readonly providerRef?: string;
 }
@@ -337,7 +348,30 @@ export interface SecondRequest {
   readonly probe: Evidence;
 }
 
-export type SecondResult = ResolveResult | { readonly outcome: "disagreed"; readonly resolution: Resolution };
+export type SecondResult =
+  | ResolveResult
+  | { readonly outcome: "disagreed"; readonly resolution: Resolution }
+  /** Nobody agreed in time. */
+  | { readonly outcome: "expired"; readonly resolution: Resolution };
+
+export interface ReopenRequest {
+  readonly operationId: OperationId;
+  /** As it was read when the person's right was looked at. */
+  readonly expectedVersion: bigint;
+  /** Slack user id. */
+  readonly by: string;
+  readonly reason: string;
+  readonly evidenceRef: string;
+}
+
+export type ReopenResult =
+  | { readonly outcome: "reopened"; readonly resolution: Resolution; readonly operation: Operation }
+  | {
+      readonly outcome: "not_safe";
+      readonly code: "wrong_state" | "filed_it_themselves";
+      readonly operation: Operation;
+    }
+  | { readonly outcome: "overtaken"; readonly operation: Operation | null };
 
 // ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

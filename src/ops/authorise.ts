@@ -26,6 +26,9 @@ export async function authorise(
   return may.may ? { outcome: "caller", userId, reading, policy } : refused(may);
 }
 
+/** How long what needs a second person waits for one. Milliseconds. */
+export const secondWithinMs = (policy: Policy): number => policy.resolution.expireAfterMinutes * 60_000;
+
 export const refused = (may: { readonly reason: string; readonly sentence: string }): Refused => ({
   outcome: "refused",
   reason: may.reason,

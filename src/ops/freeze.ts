@@ -1,7 +1,7 @@
 /** Freeze and thaw: the switch that stops new effects, who may turn it back, and the lines at which it trips by itself. */
 import { mayThaw } from "../domain/policy/people.js";
 import * as ledger from "../ledger/index.js";
-import { authorise, type Caller, refused } from "./authorise.js";
+import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import type { FreezeKind, FreezeOutcome, FreezeState, OpsUseCases, ThawOutcome } from "./types.js";
 import { inFlight } from "./views.js";
@@ -39,11 +39,18 @@ export async function thaw(
   const may = mayThaw(caller.reading, keyOf(caller, state.by), caller.policy);
   if (may.may) return thawed(ctx, request);
   if (may.reason !== "same_person") return refused(may);
-  const asked = await ledger.askThaw(ctx.ledger, { kind: request.kind, by: request.userId });
+  const asked = await ledger.askThaw(ctx.ledger, {
+    kind: request.kind,
+    by: request.userId,
+    withinMs: secondWithinMs(caller.policy),
+  });
   return { outcome: "needs_second", state: asked, sentence: may.sentence };
 }
 
-/** The other person's answer to a thaw that waits. Who froze, or asked for the thaw, is not another person. */
+/**
+ * The other person's answer to a thaw that waits, as the card of that version asks for it. Who froze, or asked for the thaw, is
+ * not another person.
+ */
 export async function secondThaw(
   ctx: OpsContext,
   request: Parameters<OpsUseCases["secondThaw"]>[0],
@@ -56,9 +63,15 @@ export async function secondThaw(
     const may = mayThaw(caller.reading, keyOf(caller, other), caller.policy);
     if (!may.may) return refused(may);
   }
-  if (request.verdict === "disagree") return { outcome: "kept_frozen", state };
-  return thawed(ctx, request);
+  const answer = { kind: request.kind, by: request.userId, version: request.version };
+  const agreed = request.verdict === "agree";
+  const result = await (agreed ? ledger.agreeThaw : ledger.refuseThaw)(ctx.ledger, answer);
+  if (!result.changed) return { outcome: "gone", state: result.state, sentence: GONE };
+  return { outcome: agreed ? "thawed" : "kept_frozen", state: result.state };
 }
+
+const GONE =
+  "This request for a thaw is no longer open: it was answered, ran out, or the switch was turned meanwhile. Nothing was changed.";
 
 async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
   const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });

@@ -3,9 +3,11 @@ import { getResolution } from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
 import { freeze, freezeState, secondThaw, thaw } from "./freeze.js";
 import { health } from "./health.js";
+import { closeIncident, incidents, openClosing } from "./incidents.js";
 import { parseOpsCommand } from "./parse.js";
+import { openReopening, reopen } from "./reopen.js";
 import { resolutionView } from "./resolution-view.js";
-import { openResolution, reopen, resolve, second } from "./resolve.js";
+import { openResolution, resolve, second } from "./resolve.js";
 import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
@@ -27,7 +29,11 @@ export function opsUseCases(ctx: OpsContext): OpsUseCases {
     openResolution: (request) => openResolution(ctx, request),
     resolve: (request) => resolve(ctx, request),
     second: (request) => second(ctx, request),
+    openReopening: (request) => openReopening(ctx, request),
     reopen: (request) => reopen(ctx, request),
+    incidents: (request) => incidents(ctx, request),
+    openClosing: (request) => openClosing(ctx, request),
+    closeIncident: (request) => closeIncident(ctx, request),
     freeze: (request) => freeze(ctx, request),
     thaw: (request) => thaw(ctx, request),
     secondThaw: (request) => secondThaw(ctx, request),

@@ -22,6 +22,9 @@ export const OPS_HELP: readonly { readonly usage: string; readonly does: string 
   { usage: "confirm ID", does: "say, with evidence, that the provider carried it out" },
   { usage: "reject ID", does: "say, with evidence, that it did not happen and cannot happen any more" },
   { usage: "retry ID", does: "let it be sent again under the same key, where that is safe" },
+  { usage: "reopen ID", does: "open again what a person confirmed or rejected by mistake" },
+  { usage: "incidents", does: "findings that nobody has closed" },
+  { usage: "close INCIDENT", does: "close an incident, with a reason" },
   { usage: "runs", does: "the newest runs and where they stand" },
   { usage: "approvals", does: "what waits for an approval, until when" },
   { usage: "freeze [kind]", does: "nothing new is sent (refund, cancel_order, cancel_subscription, or all)" },
@@ -37,6 +40,9 @@ const VERBS = [
   "confirm",
   "reject",
   "retry",
+  "reopen",
+  "incidents",
+  "close",
   "runs",
   "approvals",
   "freeze",
@@ -62,6 +68,9 @@ const OTHER_NAMES: Readonly<Record<string, Verb>> = {
   approval: "approvals",
   pending: "approvals",
   resend: "retry",
+  undo: "reopen",
+  incident: "incidents",
+  findings: "incidents",
   stop: "freeze",
   unfreeze: "thaw",
   resume: "thaw",
@@ -82,6 +91,7 @@ function commandOf(verb: Verb, rest: readonly string[]): ParsedCommand {
     case "help":
     case "runs":
     case "approvals":
+    case "incidents":
     case "health":
       return { ok: true, command: { verb } };
     case "list":
@@ -91,6 +101,8 @@ function commandOf(verb: Verb, rest: readonly string[]): ParsedCommand {
     case "confirm":
     case "reject":
     case "retry":
+    case "reopen":
+    case "close":
       return withReference(verb, rest);
     case "freeze":
     case "thaw":
@@ -120,13 +132,17 @@ const STATUS_NAMES: Readonly<Record<string, OperationStatus>> = {
   SENT: "DISPATCHED",
 };
 
-function withReference(verb: "show" | "events" | ResolveVerb, rest: readonly string[]): ParsedCommand {
+function withReference(
+  verb: "show" | "events" | ResolveVerb | "reopen" | "close",
+  rest: readonly string[],
+): ParsedCommand {
   const [ref, ...more] = rest;
+  const [what, prefix] = verb === "close" ? ["incident", "inc_"] : ["operation", "op_"];
   if (ref === undefined) {
     return {
       ok: false,
-      sentence: `Which operation? Put its id, or the beginning of it, behind ${verb}.`,
-      suggestion: `/ops ${verb} op_…`,
+      sentence: `Which ${what}? Put its id, or the beginning of it, behind ${verb}.`,
+      suggestion: verb === "close" ? "/ops incidents" : `/ops ${verb} ${prefix}…`,
     };
   }
   const bad = unreadable(ref);
@@ -140,7 +156,7 @@ function withReference(verb: "show" | "events" | ResolveVerb, rest: readonly str
   if (more.length > 0) {
     return {
       ok: false,
-      sentence: `Only an id is expected behind ${verb}; ${quoted(more.join(" "))} could not be used.${verb === "show" || verb === "events" ? "" : " Reason and evidence are asked for in a form."}`,
+      sentence: `Only an id is expected behind ${verb}; ${quoted(more.join(" "))} could not be used.${verb === "show" || verb === "events" ? "" : " The reason is asked for in a form."}`,
       suggestion: `/ops ${verb} ${ref}`,
     };
   }

@@ -18,6 +18,7 @@ export function resolutionView(row: Resolution): ResolutionView {
     secondBy: row.secondBy,
     secondVerdict: row.secondVerdict,
     secondNote: row.secondNote,
+    expiresAt: row.expiresAt,
     createdAt: row.createdAt,
   };
 }

@@ -11,26 +11,22 @@ import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
 import * as ledger from "../ledger/index.js";
-import { authorise, type Caller, refused } from "./authorise.js";
+import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
+import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
 import { resolutionView } from "./resolution-view.js";
 import type {
   OpsUseCases,
-  ReopenOutcome,
-  ReopenRequest,
   ResolveOutcome,
   ResolveRequest,
   ResolveVerb,
   SecondOutcome,
   SecondRequest,
 } from "./types.js";
-
-/** Longest reason or evidence reference that is kept, in characters. */
-const TEXT_MAX_CHARS = 2_000;
 
 /** May this person open the form, and what would it take? Asks nobody but the directory. */
 export async function openResolution(
@@ -93,6 +89,7 @@ async function carryOut(
       evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
       probe: evidence,
       needsSecond: await takesTwo(ctx, operation, request.verb, caller),
+      secondWithinMs: secondWithinMs(caller.policy),
       ...providerRef(request, evidence),
     });
     const byMachine = result.outcome === "overtaken" && result.by === null;
@@ -114,15 +111,7 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
   }
   const operation = await ledger.getOperation(ctx.db, resolution.operationId);
   if (operation === null) throw new Error(`operation ${resolution.operationId} is gone`);
-  if (resolution.state !== "proposed") {
-    return {
-      outcome: "overtaken",
-      operation,
-      by: resolution.secondBy ?? resolution.by,
-      at: resolution.updatedAt,
-      sentence: `This was ${PAST[resolution.state]} already.`,
-    };
-  }
+  if (resolution.state !== "proposed" || resolution.verb === "reopen") return over(resolution, operation);
   const { reading } = caller;
   const first =
     reading.ok && reading.person.ids.includes(resolution.by) ? reading.person.personKey : resolution.by;
@@ -143,75 +132,29 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
   if (result.outcome === "disagreed") {
     return { outcome: "disagreed", resolution: resolutionView(result.resolution) };
   }
+  if (result.outcome === "expired") return over(result.resolution, operation);
   return told(ctx, result, operation, evidence);
 }
 
-const PAST = {
-  applied: "carried out",
-  disagreed: "turned down",
-  refused: "refused",
-  superseded: "overtaken by other news",
-  expired: "left without an answer for too long",
-} as const;
-
-/** Opens a person's own wrong click again: the end is parked for a person once more, with a record of its own. */
-export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<ReopenOutcome> {
-  const invalid = missingText(request);
-  if (invalid !== null) return invalid;
-  const caller = await authorise(ctx, request.userId);
-  if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
-  if (found.outcome === "unresolved") return found;
-  const { operation } = found;
-  const may = mayResolve(caller.reading, operation, caller.policy);
-  if (!may.may) return refused(may);
-  const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
-  if (!ended || !operation.resolvedByPerson) {
-    const sentence = "Only what a person has confirmed or rejected can be opened again.";
-    return { outcome: "not_safe", operation, sentence };
-  }
-  const reason = request.reason.trim().slice(0, TEXT_MAX_CHARS);
-  const reopened = await ledger.contradict(ctx.ledger, {
-    operationId: operation.id,
-    actor: `slack:${request.userId}`,
-    detail: `Opened again by a person: ${reason}`,
-    evidence: {
-      operationId: operation.id,
-      source: "person",
-      providerRef: operation.providerRef,
-      dedupeKey: `reopen:${operation.id}:${operation.version}`,
-      payload: {
-        says: "reopened",
-        by: request.userId,
-        reason,
-        evidence: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
-      },
-    },
-  });
-  if (reopened.moved) return { outcome: "reopened", operation: reopened.operation };
+function over(resolution: ledger.Resolution, operation: Operation): SecondOutcome {
+  const by = resolution.secondBy ?? (resolution.state === "applied" ? resolution.by : null);
   return {
-    outcome: "not_safe",
-    operation: reopened.operation ?? operation,
-    sentence: "It has moved meanwhile; look again.",
+    outcome: "overtaken",
+    operation,
+    by,
+    at: resolution.updatedAt,
+    sentence: `This request was ${PAST[resolution.state]}.${by === null ? " Ask again if it is still needed." : ""}`,
   };
 }
 
-function missingText(request: {
-  reason: string;
-  evidenceRef: string;
-}): { outcome: "invalid"; field: "reason" | "evidence"; sentence: string } | null {
-  if (request.reason.trim() === "") {
-    return { outcome: "invalid", field: "reason", sentence: "Say why, so that others understand it later." };
-  }
-  if (request.evidenceRef.trim() === "") {
-    return {
-      outcome: "invalid",
-      field: "evidence",
-      sentence: "Name the evidence: the provider's reference, or a link to what you saw.",
-    };
-  }
-  return null;
-}
+const PAST = {
+  proposed: "not one that takes two",
+  applied: "carried out already",
+  disagreed: "turned down already",
+  refused: "refused already",
+  superseded: "overtaken: the operation has moved since",
+  expired: "left without an answer for too long",
+} as const;
 
 async function takesTwo(
   ctx: OpsContext,

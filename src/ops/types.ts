@@ -10,6 +10,7 @@ import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js"
 import type { Json } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { RunState } from "../domain/run.js";
+import type { IncidentKind } from "../ledger/index.js";
 
 /** A word list read from `/ops …`. `kind` all: every kind of effect. */
 export type OpsCommand =
@@ -17,7 +18,8 @@ export type OpsCommand =
   | { readonly verb: "list"; readonly status: OperationStatus | null }
   | { readonly verb: "show"; readonly ref: string }
   | { readonly verb: "events"; readonly ref: string }
-  | { readonly verb: ResolveVerb; readonly ref: string }
+  | { readonly verb: ResolveVerb | "reopen" | "close"; readonly ref: string }
+  | { readonly verb: "incidents" }
   | { readonly verb: "runs" }
   | { readonly verb: "approvals" }
   | { readonly verb: "freeze"; readonly kind: FreezeKind; readonly reason: string | null }
@@ -25,6 +27,8 @@ export type OpsCommand =
   | { readonly verb: "health" };
 
 export type ResolveVerb = "confirm" | "reject" | "retry";
+/** `reopen`: a person's end was opened again. */
+export type ResolutionVerb = ResolveVerb | "reopen";
 export type FreezeKind = OperationKind | "all";
 
 export type ParsedCommand =
@@ -174,7 +178,46 @@ export interface FreezeState {
   readonly at: Date | null;
   /** Somebody asked for a thaw that waits for another person. */
   readonly thawAskedBy: string | null;
+  readonly thawExpiresAt: Date | null;
+  /** What a card was made from; a click on an older one changes nothing. */
+  readonly version: number;
 }
+
+export interface IncidentRow {
+  readonly id: string;
+  readonly kind: IncidentKind;
+  readonly operationId: OperationId | null;
+  readonly status: "open" | "closed";
+  readonly createdAt: Date;
+}
+
+export interface IncidentsView {
+  readonly outcome: "incidents";
+  /** Open ones, newest first. */
+  readonly incidents: readonly IncidentRow[];
+  readonly next: string | null;
+}
+
+/** A form that closes an incident, submitted. */
+export interface CloseRequest {
+  /** Full id or the beginning of one. */
+  readonly ref: string;
+  readonly userId: string;
+  readonly reason: string;
+}
+
+export type CloseOutcome =
+  | Refused
+  | Unresolved
+  | { readonly outcome: "invalid"; readonly field: "reason"; readonly sentence: string }
+  | { readonly outcome: "closed"; readonly incident: IncidentRow }
+  /** Somebody else has closed it before. */
+  | {
+      readonly outcome: "already";
+      readonly by: string | null;
+      readonly at: Date | null;
+      readonly reason: string | null;
+    };
 
 /** One part that the product needs, and whether it answers. */
 export interface HealthPart {
@@ -210,7 +253,7 @@ export interface ProbeView {
 export interface ResolutionView {
   readonly id: string;
   readonly operationId: OperationId;
-  readonly verb: ResolveVerb;
+  readonly verb: ResolutionVerb;
   readonly state: "proposed" | "applied" | "disagreed" | "refused" | "superseded" | "expired";
   readonly by: string;
   readonly reason: string;
@@ -219,6 +262,8 @@ export interface ResolutionView {
   readonly secondBy: string | null;
   readonly secondVerdict: "agree" | "disagree" | null;
   readonly secondNote: string | null;
+  /** Until when a second person may answer. */
+  readonly expiresAt: Date | null;
   readonly createdAt: Date;
 }
 
@@ -293,6 +338,12 @@ export interface ReopenRequest {
   readonly evidenceRef: string;
 }
 
+export type ReopenForm =
+  | Refused
+  | Unresolved
+  | { readonly outcome: "form"; readonly operation: Operation }
+  | { readonly outcome: "not_safe"; readonly operation: Operation; readonly sentence: string };
+
 export type ReopenOutcome =
   | Refused
   | Unresolved
@@ -317,6 +368,8 @@ export type ThawOutcome =
   | { readonly outcome: "not_frozen"; readonly state: FreezeState }
   /** `reason` of the freeze in `state`. */
   | { readonly outcome: "thawed"; readonly state: FreezeState }
+  /** The card's request was answered, ran out, or the switch was turned meanwhile. Nothing was changed. */
+  | { readonly outcome: "gone"; readonly state: FreezeState; readonly sentence: string }
   /** The person who froze may not thaw alone; a card asks for another. */
   | { readonly outcome: "needs_second"; readonly state: FreezeState; readonly sentence: string }
   | { readonly outcome: "kept_frozen"; readonly state: FreezeState };
@@ -348,6 +401,8 @@ export interface OpsUseCases {
   }): Promise<{ outcome: "form"; operation: Operation; verb: VerbView } | Refused | Unresolved>;
   resolve(request: ResolveRequest): Promise<ResolveOutcome>;
   second(request: SecondRequest): Promise<SecondOutcome>;
+  /** May this person open that end again? Changes nothing, asks nobody outside but the directory. */
+  openReopening(request: { userId: string; ref: string }): Promise<ReopenForm>;
   /** Opens a wrong click again, with a record of its own. */
   reopen(request: ReopenRequest): Promise<ReopenOutcome>;
   freeze(request: { userId: string; kind: FreezeKind; reason: string }): Promise<FreezeOutcome>;
@@ -356,8 +411,21 @@ export interface OpsUseCases {
   secondThaw(request: {
     userId: string;
     kind: FreezeKind;
+    /** Of the switch, as the card showed it. */
+    version: number;
     verdict: "agree" | "disagree";
   }): Promise<ThawOutcome>;
+  incidents(request: {
+    userId: string;
+    cursor?: string | null;
+    limit?: number;
+  }): Promise<IncidentsView | Refused>;
+  /** May this person close that incident? Changes nothing. */
+  openClosing(request: {
+    userId: string;
+    ref: string;
+  }): Promise<{ outcome: "form"; incident: IncidentRow } | Exclude<CloseOutcome, { outcome: "closed" }>>;
+  closeIncident(request: CloseRequest): Promise<CloseOutcome>;
   /** For App Home of on-call: what is unknown, quarantined, frozen. */
   home(request: { userId: string }): Promise<
     | {

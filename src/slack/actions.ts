@@ -6,7 +6,7 @@
 import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../domain/ids.js";
 import { OPERATION_KINDS } from "../domain/operation.js";
-import type { FreezeKind } from "../ops/index.js";
+import type { FreezeKind, FreezeState } from "../ops/index.js";
 
 export const ACTIONS = {
   approve: "approval.approve",
@@ -22,6 +22,8 @@ export const ACTIONS = {
   resolveReject: "quarantine.reject",
   resolveRetry: "quarantine.retry",
   operationDetails: "operation.details",
+  reopen: "operation.reopen",
+  closeIncident: "incident.close",
   agree: "resolution.agree",
   disagree: "resolution.disagree",
   thawAgree: "thaw.agree",
@@ -36,6 +38,8 @@ export const VIEWS = {
   approveAmount: "approval.amount_form",
   bindingChange: "binding.change_form",
   resolve: "operation.resolve_form",
+  reopen: "operation.reopen_form",
+  closeIncident: "incident.close_form",
   details: "details",
 } as const;
 
@@ -84,8 +88,19 @@ export function parseFurtherValue(value: string): { operationId: OperationId; ti
 
 export const parseResolutionValue = (value: string): string | null =>
   /^res_[0-9a-f]{32}$/.test(value) ? value : null;
-/** A thaw is asked for by kind. */
-export const parseThawValue = (value: string): FreezeKind | null =>
-  FREEZE_KINDS.find((kind) => kind === value) ?? null;
+export const parseIncidentValue = (value: string): string | null =>
+  /^inc_[0-9a-f]{32}$/.test(value) ? value : null;
+
+/** `refund.7`: a switch as its card showed it. */
+export const thawValue = ({ kind, version }: Pick<FreezeState, "kind" | "version">): string =>
+  `${kind}.${version}`;
+
+export function parseThawValue(value: string): { kind: FreezeKind; version: number } | null {
+  const [name = "", version = "", rest] = value.split(".");
+  const kind = FREEZE_KINDS.find((known) => known === name);
+  return rest === undefined && kind !== undefined && /^[1-9]\d{0,14}$/.test(version)
+    ? { kind, version: Number(version) }
+    : null;
+}
 
 const FREEZE_KINDS: readonly FreezeKind[] = ["all", ...OPERATION_KINDS];

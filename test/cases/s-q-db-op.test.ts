@@ -160,6 +160,7 @@ describe("S-DB-2: deadlocks and serialization failures", () => {
       evidenceRef: "https://dashboard.example/re_2",
       probe: { says: "unknown", reason: "not asked" },
       needsSecond: false,
+      secondWithinMs: 3_600_000,
     });
     await calm();
     expect(["applied", "needs_second"]).toContain(outcome.outcome);

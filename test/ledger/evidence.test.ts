@@ -79,7 +79,8 @@ describe("an incident", () => {
     expect(ctx.notes.filter((note) => note === "touch incident")).toHaveLength(1);
     const [{ id } = { id: "" }] = results;
     expect(await ledger.getIncident(ctx.db, id)).toMatchObject({ ...found, status: "open" });
-    const close = () => ctx.db.tx((tx) => ledger.closeIncident(tx, ctx, { id, by: "U_ONC1" }));
+    const close = () =>
+      ctx.db.tx((tx) => ledger.closeIncident(tx, ctx, { id, by: "U_ONC1", reason: "understood" }));
     expect(await close()).toBe(true);
     expect(await close()).toBe(false);
     expect((await ledger.listIncidents(ctx.db, {})).rows).toEqual([]);

@@ -384,7 +384,7 @@ describe("a freeze", () => {
     expect(await ledger.claim(ctx, { operation: waiting, worker: "w", request: REQUEST })).toMatchObject({
       why: "frozen",
     });
-    expect(await ledger.askThaw(ctx, { kind: "refund", by: "U_ONC1" })).toMatchObject({
+    expect(await ledger.askThaw(ctx, { kind: "refund", by: "U_ONC1", withinMs: 60_000 })).toMatchObject({
       thawAskedBy: "U_ONC1",
     });
     expect(await ledger.thaw(ctx, { kind: "refund", by: "U_ONC2" })).toMatchObject({ changed: true });

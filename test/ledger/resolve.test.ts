@@ -38,6 +38,7 @@ function ask(
     evidenceRef: "https://dashboard.example/re_1",
     probe: { says: "absent" },
     needsSecond: false,
+    secondWithinMs: 3_600_000,
     ...part,
   });
 }

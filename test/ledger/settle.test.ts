@@ -272,6 +272,7 @@ describe("the database undoes a transaction (S-DB-2)", () => {
         evidenceRef: "re_seen",
         probe: { says: "committed", effect: effectFor(operation), postcondition: "holds" },
         needsSecond: false,
+        secondWithinMs: 3_600_000,
       });
       expect(resolved).toMatchObject({ outcome: "applied", operation: { status: "CONFIRMED" } });
     } finally {

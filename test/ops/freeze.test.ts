@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { drive } from "../../src/dispatch/index.js";
-import { openIncident } from "../../src/ledger/index.js";
+import { endStaleThaws, openIncident } from "../../src/ledger/index.js";
 import { checkTrips } from "../../src/ops/index.js";
 import { POLICY } from "../approvals/harness.js";
+import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -57,31 +58,83 @@ describe("freeze", () => {
 });
 
 describe("thaw by another person than freeze, where the policy says so", () => {
+  /** Who froze asks for the thaw; the switch as the card shows it. */
+  async function asked(): Promise<{ kind: "refund"; version: number }> {
+    const outcome = await w.ops.thaw({ userId: "U_ONC1", kind: "refund" });
+    expect(outcome).toMatchObject({ outcome: "needs_second", state: { thawAskedBy: "U_ONC1" } });
+    return { kind: "refund", version: (await w.ops.freezeState("refund")).version };
+  }
+  const endings = () =>
+    w.h.shown.ops.map(({ message }) => message).filter(({ type }) => type === "thaw_request_ended");
+
   it("who froze asks, another agrees", async () => {
     await freeze();
-    expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({
-      outcome: "needs_second",
-      state: { thawAskedBy: "U_ONC1" },
-    });
+    const card = await asked();
     expect(w.h.shown.touched).toContainEqual({ kind: "thaw", id: "refund" });
-    expect(await w.ops.secondThaw({ userId: "U_ONC1", kind: "refund", verdict: "agree" })).toMatchObject({
+    expect(await w.ops.secondThaw({ userId: "U_ONC1", ...card, verdict: "agree" })).toMatchObject({
       outcome: "refused",
       reason: "same_person",
     });
-    expect(await w.ops.secondThaw({ userId: "U_SUP1", kind: "refund", verdict: "agree" })).toMatchObject({
+    expect(await w.ops.secondThaw({ userId: "U_SUP1", ...card, verdict: "agree" })).toMatchObject({
       outcome: "refused",
       reason: "not_in_role",
     });
-    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "disagree" })).toMatchObject({
-      outcome: "kept_frozen",
-    });
-    expect((await w.ops.freezeState("refund")).frozen).toBe(true);
-    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "agree" })).toMatchObject({
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...card, verdict: "agree" })).toMatchObject({
       outcome: "thawed",
     });
-    expect(await w.ops.secondThaw({ userId: "U_ONC2", kind: "refund", verdict: "agree" })).toMatchObject({
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...card, verdict: "agree" })).toMatchObject({
       outcome: "not_frozen",
     });
+  });
+
+  it("a disagreement ends the request and is said; it takes a new one to thaw", async () => {
+    await freeze();
+    const card = await asked();
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...card, verdict: "disagree" })).toMatchObject({
+      outcome: "kept_frozen",
+      state: { frozen: true, thawAskedBy: null },
+    });
+    expect(endings()).toEqual([
+      { type: "thaw_request_ended", kind: "refund", by: "U_ONC1", refusedBy: "U_ONC2" },
+    ]);
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...card, verdict: "agree" })).toMatchObject({
+      outcome: "gone",
+      sentence: expect.stringContaining("no longer open"),
+    });
+    expect((await w.ops.freezeState("refund")).frozen).toBe(true);
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...(await asked()), verdict: "agree" })).toMatchObject({
+      outcome: "thawed",
+    });
+  });
+
+  it("a request that nobody answers runs out after the policy's time, at the click and by the sweep", async () => {
+    await w.h.policy(`${POLICY}resolution: { expireAfterMinutes: 30 }\n`);
+    await freeze();
+    const card = await asked();
+    await moveClock(w.h.db, 29);
+    expect(await endStaleThaws(w.dispatch)).toBe(0);
+    await moveClock(w.h.db, 31);
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...card, verdict: "agree" })).toMatchObject({
+      outcome: "gone",
+    });
+    expect((await w.ops.freezeState("refund")).frozen).toBe(true);
+    expect(await endStaleThaws(w.dispatch)).toBe(1);
+    expect(await w.ops.freezeState("refund")).toMatchObject({ thawAskedBy: null, thawExpiresAt: null });
+    expect(endings()).toEqual([
+      { type: "thaw_request_ended", kind: "refund", by: "U_ONC1", refusedBy: null },
+    ]);
+  });
+
+  it("Agree on the card of an earlier freeze does not thaw the present one", async () => {
+    await freeze();
+    const old = await asked();
+    await w.ops.thaw({ userId: "U_ONC2", kind: "refund" });
+    await freeze();
+    await asked();
+    expect(await w.ops.secondThaw({ userId: "U_ONC2", ...old, verdict: "agree" })).toMatchObject({
+      outcome: "gone",
+    });
+    expect(await w.ops.freezeState("refund")).toMatchObject({ frozen: true, thawAskedBy: "U_ONC1" });
   });
 
   it("not asked for: who froze thaws alone", async () => {

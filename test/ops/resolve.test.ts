@@ -284,28 +284,3 @@ describe("who may", () => {
     });
   });
 });
-
-describe("a wrong click can be opened again, with a record of its own", () => {
-  it("a person's rejection goes back to quarantine, its money counts as spent again, and an incident says so", async () => {
-    const operation = await neverArrived();
-    const first = await w.ops.resolve(form(operation, "reject"));
-    if (first.outcome !== "needs_second") throw new Error(first.outcome);
-    await w.ops.second({ resolutionId: first.resolution.id, userId: "U_ONC2", verdict: "agree" });
-    const request = { ref: operation.id, userId: "U_ONC1", reason: "Wrong row.", evidenceRef: "note 7" };
-    expect(await w.ops.reopen(request)).toMatchObject({
-      outcome: "reopened",
-      operation: { status: "QUARANTINED" },
-    });
-    expect((await balanceOf(w.h.db, "ORD-1")).reserved).toBe(18_000);
-    const incidents = await w.h.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents");
-    expect(incidents.map((each) => each.kind)).toEqual(["contradiction"]);
-    expect(await w.ops.reopen(request)).toMatchObject({ outcome: "not_safe" });
-  });
-
-  it("what the provider's evidence settled is not a person's to open", async () => {
-    const done = expectStatus(await w.sent(), "CONFIRMED");
-    expect(
-      await w.ops.reopen({ ref: done.id, userId: "U_ONC1", reason: "r", evidenceRef: "e" }),
-    ).toMatchObject({ outcome: "not_safe" });
-  });
-});

@@ -1,6 +1,7 @@
 /** On-call's commands and cards, through the real Bolt app. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Evidence } from "../../src/domain/evidence.js";
+import { openIncident } from "../../src/ledger/index.js";
 import type { MessageView } from "../../src/sandbox/slack/index.js";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
@@ -234,6 +235,50 @@ describe("a quarantine card", () => {
     await waitFor(() => !opsMessages(w).some((one) => /Disagree|Authorise retry/.test(readable(one))));
   });
 
+  test("settled by a person has a button that opens it again, by a form, with a record in the channel", async () => {
+    const w = await start({ probe: () => ({ says: "absent" }) });
+    const held = await quarantined(w);
+    const card = await cardOf(w);
+    const confirm = await openForm(w, "U_ONC1", card, "Confirm committed");
+    await w.sandbox.control.submitView({
+      as: "U_ONC1",
+      viewId: confirm.id,
+      values: { reason: "seen", evidence: "re_42" },
+    });
+    await waitFor(async () => (await status(held)) === "CONFIRMED");
+    const settled = await waitFor(() =>
+      opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Open again")),
+    );
+    expect(readable(settled)).not.toContain("Authorise retry");
+    await ops(w, "U_ONC1", `reopen ${held.operationId.slice(0, 20)}`);
+    const asked = await waitFor(() => w.sandbox.control.modals("U_ONC1")[0]);
+    expect(readable({ text: "", blocks: asked.blocks })).toContain("nothing is sent by this");
+    const form = await openForm(w, "U_ONC2", settled, "Open again");
+    expect(
+      await w.sandbox.control.submitView({
+        as: "U_ONC2",
+        viewId: form.id,
+        values: { reason: "that was another refund", evidence: "note 7" },
+      }),
+    ).toMatchObject({ ok: true });
+    await waitFor(async () => (await status(held)) === "QUARANTINED");
+    await waitFor(() =>
+      opsMessages(w).some((one) =>
+        /Open again\*? by <@U_ONC2>[\s\S]*that was another refund/.test(readable(one)),
+      ),
+    );
+    await waitFor(
+      () => opsMessages(w).filter((one) => readable(one).includes("Authorise retry")).length === 1,
+      { what: "one open card" },
+    );
+    await w.sandbox.control.submitView({
+      as: "U_ONC1",
+      viewId: asked.id,
+      values: { reason: "me too", evidence: "note 8" },
+    });
+    await says(w, "U_ONC1", /Only what a person has confirmed or rejected/);
+  });
+
   test("whose form takes longer than Slack waits answers by a message", async () => {
     let release: () => void = () => {};
     const slow = new Promise<void>((resolve) => {
@@ -282,6 +327,61 @@ describe("an incident", () => {
     expect(readable(card)).toContain("more than one effect for one operation");
     expect(readable(card)).toContain("re_1, re_2");
     expect(card.mentionsMe).toBe(false);
+  });
+});
+
+describe("an incident is closed", () => {
+  const open = async (w: World): Promise<string> =>
+    (
+      await w.db.tx((tx) =>
+        openIncident(
+          tx,
+          { ids: w.ctx.ids, notices: w.notices },
+          {
+            kind: "orphan_effect",
+            dedupeKey: "k",
+            operationId: null,
+            paymentId: null,
+            detail: { ref: "re_9" },
+          },
+        ),
+      )
+    ).id;
+
+  test("by its card's button with a reason, by name, and its card says so without a button", async () => {
+    const w = await start();
+    const id = await open(w);
+    const card = await waitFor(() => opsMessages(w).find((one) => readable(one).includes(id)));
+    await w.sandbox.control.setMember("C_OPS", "U_SUP1", true);
+    const at = { channel: "C_OPS", ts: card.ts };
+    await w.sandbox.control.click({ as: "U_SUP1", at, label: "Close" });
+    await says(w, "U_SUP1", /role oncall/);
+    await w.sandbox.control.click({ as: "U_ONC1", at, label: "Close" });
+    const form = await waitFor(() => w.sandbox.control.modals("U_ONC1")[0]);
+    const submit = (reason: string) =>
+      w.sandbox.control.submitView({ as: "U_ONC1", viewId: form.id, values: { reason } });
+    expect(await submit(" ")).toMatchObject({ ok: false });
+    expect(await submit("a dashboard refund by finance")).toMatchObject({ ok: true });
+    const closed = await waitFor(() =>
+      opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Closed by <@U_ONC1>")),
+    );
+    expect(readable(closed)).toContain("Reason: a dashboard refund by finance");
+    expect(closed.blocks?.some((block) => block.type === "actions")).toBe(false);
+  });
+
+  test("by /ops close behind /ops incidents; closing it again tells who did", async () => {
+    const w = await start();
+    const id = await open(w);
+    await ops(w, "U_ONC1", "incidents");
+    await says(w, "U_ONC1", new RegExp(`Open incidents[\\s\\S]*${id}`));
+    await ops(w, "U_ONC1", `close ${id.slice(0, 24)}`);
+    const form = await waitFor(() => w.sandbox.control.modals("U_ONC1")[0]);
+    await w.sandbox.control.submitView({ as: "U_ONC1", viewId: form.id, values: { reason: "known" } });
+    await says(w, "U_ONC1", "Closed: Effect without an operation");
+    await ops(w, "U_ONC2", `close ${id}`);
+    await says(w, "U_ONC2", /closed already by <@U_ONC1>[\s\S]*Reason: known/);
+    await ops(w, "U_ONC2", "incidents");
+    await says(w, "U_ONC2", "No incident is open.");
   });
 });
 

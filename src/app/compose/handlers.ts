@@ -6,7 +6,14 @@ import { drive, dueWebhooks, processWebhook, sendClaimed } from "../../dispatch/
 import { isApprovalId, isOperationId, isRunId, type OperationId } from "../../domain/ids.js";
 import type { WakeKind } from "../../domain/ports/wake.js";
 import type { Handlers, Schedule } from "../../jobs/index.js";
-import { dueOperations, getOperation, sealBlocks, sendAuthorised } from "../../ledger/index.js";
+import {
+  dueOperations,
+  endStaleProposals,
+  endStaleThaws,
+  getOperation,
+  sealBlocks,
+  sendAuthorised,
+} from "../../ledger/index.js";
 import { checkTrips, type OpsContext } from "../../ops/index.js";
 import { reconcileDue, reconcileOne, repostQuarantined, sweepOrphans } from "../../reconcile/index.js";
 import { dueRuns } from "../../runs/index.js";
@@ -29,6 +36,7 @@ const ATTEND_EVERY_MS = 2_000;
 const SEAL_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 3_600_000;
 const TRIPS_EVERY_MS = 5_000;
+const SECOND_PERSON_EVERY_MS = 5_000;
 const ORPHANS_EVERY_MS = 300_000;
 const CHAIN_HEAD_EVERY_MS = 600_000;
 /** Rows of one kind that one pass of the sweeper wakes. */
@@ -137,6 +145,14 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: TRIPS_EVERY_MS,
       pass: async () => {
         await checkTrips(parts.ops);
+      },
+    },
+    {
+      name: "second person",
+      everyMs: SECOND_PERSON_EVERY_MS,
+      pass: async () => {
+        await endStaleProposals(contexts.dispatch, { limit: SWEEP_LIMIT });
+        await endStaleThaws(contexts.dispatch);
       },
     },
     {

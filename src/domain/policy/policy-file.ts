@@ -138,6 +138,7 @@ const policyFile = z
       .strictObject({
         resolverMayBeApprover: z.boolean().default(false),
         secondPersonAbove: limit.default({ GBP: 20_000n }),
+        expireAfterMinutes: minutes.default(240),
       })
       .prefault({}),
     freeze: z

@@ -74,7 +74,12 @@ export interface Policy {
     readonly remindAfterMinutes: readonly number[];
     readonly escalateTo: readonly string[];
   };
-  readonly resolution: { readonly resolverMayBeApprover: boolean; readonly secondPersonAbove: Limit };
+  readonly resolution: {
+    readonly resolverMayBeApprover: boolean;
+    readonly secondPersonAbove: Limit;
+    /** How long a resolution, or a thaw, waits for its second person. Minutes, may be decimal. */
+    readonly expireAfterMinutes: number;
+  };
   readonly freeze: {
     readonly thawByAnotherPerson: boolean;
     readonly tripOn: {

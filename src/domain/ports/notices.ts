@@ -34,6 +34,17 @@ export type ThreadMessage =
 /** One post in the ops channel. */
 export type OpsMessage =
   | { type: "frozen"; kind: string; by: string; reason: string }
+  /** A request for a second person no longer stands: nobody answered in time, or the operation moved meanwhile. */
+  | {
+      type: "proposal_ended";
+      operationId: OperationId;
+      verb: string;
+      by: string;
+      how: "expired" | "superseded";
+    }
+  /** `refusedBy` null: nobody answered in time. */
+  | { type: "thaw_request_ended"; kind: string; by: string; refusedBy: string | null }
+  | { type: "incident_closed"; incidentId: string; kind: string; by: string; reason: string }
   | { type: "thawed"; kind: string; by: string }
   | { type: "resolved"; operationId: OperationId; verb: string; by: string; reason: string; evidence: string }
   | { type: "approval_escalated"; approvalId: ApprovalId; role: string }

@@ -2,7 +2,7 @@
 import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import { currencyExponent } from "../../domain/money.js";
-import type { ResolveVerb, VerbView } from "../../ops/index.js";
+import type { IncidentRow, ResolveVerb, VerbView } from "../../ops/index.js";
 import type { Ticket } from "../../runs/index.js";
 import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
@@ -10,7 +10,7 @@ import { LIMITS } from "../limits.js";
 import { oneLine } from "../text/safe.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
-import { verbName } from "./ops-cards.js";
+import { incidentTitle, verbName } from "./ops-cards.js";
 import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 export type Modal = ModalView & { readonly private_metadata: string };
@@ -201,29 +201,75 @@ export function bindingForm(ticket: Ticket, meta: FormMeta): Modal {
 }
 
 export function resolveForm(operation: OperationFacts, verb: VerbView, meta: FormMeta): Modal {
-  const table: Row[] = [
-    { label: "Operation", value: { theirs: whatOf(operation) } },
-    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
-    { label: "Id", value: { theirs: operation.id } },
-  ];
   return form({
     callback: VIEWS.resolve,
     title: verbName(verb.verb),
     submit: verb.people === 2 ? "Ask a second person" : verbName(verb.verb),
     meta: { ...meta, verb: verb.verb },
     blocks: [
-      ...rows(table),
+      ...rows(operationRows(operation)),
       theirs(verb.sentence, 1000),
       note(
         "The provider is asked once more before anything is written; if it answers the question, its answer counts.",
       ),
-      textInput({ input: INPUTS.reason, label: "Reason", multiline: true, max: 1000 }),
-      textInput({
-        input: INPUTS.evidence,
-        label: "Evidence",
-        hint: "A reference that an auditor can follow: the provider's refund id, a ticket, a link.",
-        max: 500,
-      }),
+      reasonInput(),
+      evidenceInput(),
+    ],
+  });
+}
+
+function operationRows(operation: OperationFacts): Row[] {
+  return [
+    { label: "Operation", value: { theirs: whatOf(operation) } },
+    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+    { label: "Id", value: { theirs: operation.id } },
+  ];
+}
+
+const reasonInput = (): KnownBlock =>
+  textInput({ input: INPUTS.reason, label: "Reason", multiline: true, max: 1000 });
+
+const evidenceInput = (): KnownBlock =>
+  textInput({
+    input: INPUTS.evidence,
+    label: "Evidence",
+    hint: "A reference that an auditor can follow: the provider's refund id, a ticket, a link.",
+    max: 500,
+  });
+
+export function reopenForm(operation: OperationFacts, meta: FormMeta): Modal {
+  return form({
+    callback: VIEWS.reopen,
+    title: "Open again",
+    submit: "Open again",
+    meta,
+    blocks: [
+      ...rows(operationRows(operation)),
+      theirs(outcomeOf(operation), 1000),
+      note(
+        "It waits for a person again, its amount counts as spent until it is settled anew, and nothing is sent by this.",
+      ),
+      reasonInput(),
+      evidenceInput(),
+    ],
+  });
+}
+
+export function closeIncidentForm(incident: IncidentRow, meta: FormMeta): Modal {
+  return form({
+    callback: VIEWS.closeIncident,
+    title: "Close incident",
+    submit: "Close",
+    meta,
+    blocks: [
+      ...rows([
+        { label: "Incident", value: { theirs: `${incidentTitle(incident.kind)} (${incident.id})` } },
+        ...(incident.operationId === null
+          ? []
+          : [{ label: "Operation", value: { theirs: incident.operationId } }]),
+      ]),
+      note("The finding stays on record with your name and your reason. Closing changes no operation."),
+      reasonInput(),
     ],
   });
 }

@@ -1,8 +1,8 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import type { FreezeKind, FreezeState, ResolutionView, ResolveVerb } from "../../ops/index.js";
-import { ACTIONS } from "../actions.js";
+import type { FreezeKind, FreezeState, ResolutionVerb, ResolutionView } from "../../ops/index.js";
+import { ACTIONS, thawValue } from "../actions.js";
 import {
   actions,
   type ButtonSpec,
@@ -57,6 +57,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
     ...resolutionBlocks(resolution),
     ...(open ? [actions("resolve", resolveButtons(operation))] : []),
+    ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
   const text = open
     ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${operation.quarantineReason ?? ""}`
@@ -112,7 +113,18 @@ function resolveButtons({ id }: OperationFacts): ButtonSpec[] {
   ];
 }
 
-export function verbName(verb: ResolveVerb): string {
+/** A person's end may be opened again; whoever clicks is asked who they are first. */
+const mayBeReopened = ({ status, resolvedByPerson }: OperationFacts): boolean =>
+  resolvedByPerson && (status === "CONFIRMED" || status === "REJECTED");
+
+export const reopenButton = ({ id }: Pick<OperationFacts, "id">): ButtonSpec => ({
+  action: ACTIONS.reopen,
+  text: "Open again",
+  value: id,
+  says: "Open again: this was settled by mistake",
+});
+
+export function verbName(verb: ResolutionVerb): string {
   switch (verb) {
     case "confirm":
       return "Confirm committed";
@@ -120,6 +132,8 @@ export function verbName(verb: ResolveVerb): string {
       return "Reject";
     case "retry":
       return "Authorise retry";
+    case "reopen":
+      return "Open again";
     default:
       return assertNever(verb, "verb");
   }
@@ -132,12 +146,31 @@ function resolutionBlocks(resolution: ResolutionView | null): KnownBlock[] {
     secondBy === null
       ? ""
       : `, ${secondVerdict === "agree" ? "agreed" : "not agreed"} by ${mentionUser(secondBy)}`;
-  const waits = state === "proposed" ? ". Waits for a second person." : ".";
-  const did = state === "proposed" ? "asked for" : state === "applied" ? "done" : state;
+  const asked = state === "applied" ? "done" : "asked for";
   return [
-    note(`*${verbName(verb)}* ${did} by ${mentionUser(by)}${second}, ${localTime(createdAt)}${waits}`),
+    note(
+      `*${verbName(verb)}* ${asked} by ${mentionUser(by)}${second}, ${localTime(createdAt)}.${afterwards(resolution)}`,
+    ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
   ];
+}
+
+function afterwards({ state, expiresAt }: ResolutionView): string {
+  switch (state) {
+    case "proposed":
+      return ` Waits for a second person${expiresAt === null ? "" : ` until ${localTime(expiresAt)}`}.`;
+    case "expired":
+      return " Nobody agreed in time, so nothing was done.";
+    case "superseded":
+      return " The operation moved meanwhile, so nothing was done.";
+    case "refused":
+      return " It was not safe any more, so nothing was done.";
+    case "applied":
+    case "disagreed":
+      return "";
+    default:
+      return assertNever(state, "resolution state");
+  }
 }
 
 export interface ResolutionCardView {
@@ -162,6 +195,9 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
       ...(resolution.probe === null
         ? []
         : [{ label: "Provider says", value: { theirs: resolution.probe.sentence } }]),
+      ...(open && resolution.expiresAt !== null
+        ? [{ label: "Open until", value: { ours: localTime(resolution.expiresAt) } }]
+        : []),
     ]),
     ...(resolution.secondBy === null
       ? []
@@ -231,6 +267,9 @@ export function thawCard(state: FreezeState): Message {
     ...(state.thawAskedBy === null
       ? []
       : [{ label: "Thaw asked by", value: { ours: mentionUser(state.thawAskedBy) } }]),
+    ...(state.thawExpiresAt === null
+      ? []
+      : [{ label: "Open until", value: { ours: localTime(state.thawExpiresAt) } }]),
   ];
   return {
     text: escapeWithin(title, 300).text,
@@ -240,8 +279,8 @@ export function thawCard(state: FreezeState): Message {
       ...(waits
         ? [
             actions("thaw", [
-              { action: ACTIONS.thawAgree, text: "Agree", value: state.kind, style: "primary" },
-              { action: ACTIONS.thawDisagree, text: "Disagree", value: state.kind, style: "danger" },
+              { action: ACTIONS.thawAgree, text: "Agree", value: thawValue(state), style: "primary" },
+              { action: ACTIONS.thawDisagree, text: "Disagree", value: thawValue(state), style: "danger" },
             ]),
           ]
         : []),
@@ -265,18 +304,22 @@ export const INCIDENT_KINDS = [
 export type IncidentKind = (typeof INCIDENT_KINDS)[number];
 
 export interface IncidentView {
+  readonly id: string;
   readonly kind: IncidentKind;
   readonly status: "open" | "closed";
   readonly operation: OperationFacts | null;
   /** Facts of the finding as label and value, in the order in which they are read. */
   readonly detail: readonly (readonly [string, string])[];
   readonly closedBy: string | null;
+  readonly closedAt: Date | null;
+  readonly closeReason: string | null;
   readonly createdAt: Date;
 }
 
 export function incidentCard(incident: IncidentView): Message {
   const { title, meaning } = incidentWords(incident.kind);
   const table: Row[] = [
+    { label: "Incident", value: { theirs: incident.id } },
     ...(incident.operation === null
       ? []
       : [
@@ -299,13 +342,37 @@ export function incidentCard(incident: IncidentView): Message {
         ours(meaning),
         ...rows(table),
         ...(closed
-          ? [note(incident.closedBy === null ? "Closed." : `Closed by ${mentionUser(incident.closedBy)}.`)]
-          : []),
+          ? closedBlocks(incident)
+          : [
+              actions("incident", [
+                {
+                  action: ACTIONS.closeIncident,
+                  text: "Close",
+                  value: incident.id,
+                  says: "Close this incident",
+                },
+              ]),
+            ]),
       ],
     },
     1,
   );
 }
+
+function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownBlock[] {
+  const by = closedBy === null ? "" : ` by ${mentionUser(closedBy)}`;
+  const at = closedAt === null ? "" : `, ${localTime(closedAt)}`;
+  return [
+    note(`Closed${by}${at}.`),
+    ...(closeReason === null ? [] : [theirs(`Reason: ${oneLine(closeReason)}`, TEXT_MAX)]),
+  ];
+}
+
+/** "Duplicate effect", as lists name it. */
+export const incidentTitle = (kind: IncidentKind): string => {
+  const { title } = incidentWords(kind);
+  return `${title.charAt(0).toUpperCase()}${title.slice(1)}`;
+};
 
 function incidentWords(kind: IncidentKind): { title: string; meaning: string } {
   switch (kind) {

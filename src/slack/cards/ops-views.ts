@@ -8,6 +8,7 @@ import type {
   EventsView,
   FreezeState,
   HealthView,
+  IncidentsView,
   ListView,
   OperationView,
   RunsView,
@@ -27,7 +28,7 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
-import { freezeName, verbName } from "./ops-cards.js";
+import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
 import { kindName } from "./sentences.js";
 
@@ -153,6 +154,9 @@ export function opsShow(view: OperationView): Message {
           ),
         ]),
   ];
+  if (operation.resolvedByPerson && (operation.status === "CONFIRMED" || operation.status === "REJECTED")) {
+    blocks.push(actions("reopen", [reopenButton(operation)]));
+  }
   return withinLimits({ text: esc(`${operation.id}: ${statusWord(operation.status)}`), blocks }, 1);
 }
 
@@ -202,6 +206,27 @@ export function opsRuns(view: RunsView): Message {
         `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${run.steps} steps · ${localTime(run.createdAt)}${run.endCode === null ? "" : ` · ${esc(run.endCode, 60)}`}`,
     );
   return { text: `Runs: ${view.runs.length} shown.`, blocks: [header("Runs"), ...chunks(lines, "No runs.")] };
+}
+
+export function opsIncidents(view: IncidentsView): Message {
+  const lines = view.incidents.map(
+    ({ id, kind, operationId, createdAt }) =>
+      `\`${esc(id, 60)}\` ${esc(incidentTitle(kind), 60)} · ${operationId === null ? "" : `\`${operationId}\` · `}${localTime(createdAt)}`,
+  );
+  return withinLimits(
+    {
+      text: `Open incidents: ${lines.length === 0 ? "none" : `${lines.length} shown`}.`,
+      blocks: [
+        header("Open incidents"),
+        ...chunks(lines, "No incident is open."),
+        ...(view.next === null ? [] : [note("There are more; they come up here as these are closed.")]),
+        ...(lines.length === 0
+          ? []
+          : [note("`/ops close INCIDENT` closes one, with a reason; so does its card.")]),
+      ],
+    },
+    1,
+  );
 }
 
 export function opsApprovals(view: ApprovalsView): Message {
@@ -259,7 +284,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
 export function opsHelp(): Message {
   const lines = OPS_HELP.map(({ usage, does }) => `\`/ops ${usage}\` – ${does}`);
   return {
-    text: "Commands for on-call: list, show, events, confirm, reject, retry, runs, approvals, freeze, thaw, health.",
+    text: `Commands for on-call: ${OPS_HELP.map(({ usage }) => usage.split(" ")[0]).join(", ")}.`,
     blocks: [
       header("On-call commands"),
       ours(lines.join("\n")),

@@ -3,6 +3,7 @@ import type { KnownBlock } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import type { TicketId } from "../../domain/ids.js";
 import type { OpsMessage } from "../../domain/ports/notices.js";
+import type { ResolutionVerb } from "../../ops/index.js";
 import type { Run } from "../../runs/index.js";
 import { ACTIONS, furtherValue } from "../actions.js";
 import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
@@ -10,7 +11,7 @@ import { LIMITS } from "../limits.js";
 import { actorName, clean, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
-import { freezeName, verbName } from "./ops-cards.js";
+import { freezeName, INCIDENT_KINDS, incidentTitle, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
 import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
@@ -167,7 +168,7 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
     }
     case "resolved": {
       const verb = message.verb;
-      const known = verb === "confirm" || verb === "reject" || verb === "retry" ? verbName(verb) : verb;
+      const known = isVerb(verb) ? verbName(verb) : verb;
       const what = operation === null ? message.operationId : `${outcomeOf(operation)} (${operation.id})`;
       return withReason(
         `*${escapeText(oneLine(known))}* by ${actorName(message.by)}: ${escapeWithin(oneLine(what), 800).text}`,
@@ -177,6 +178,31 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
         ],
       );
     }
+    case "proposal_ended": {
+      const { verb, by, how } = message;
+      const name = isVerb(verb) ? verbName(verb) : verb;
+      const what = operation === null ? message.operationId : `${whatOf(operation)} (${operation.id})`;
+      const why =
+        how === "expired"
+          ? "nobody agreed in time. Ask again if it is still needed"
+          : "the operation moved meanwhile. Look at it again";
+      return oursOnly(
+        `*${escapeText(oneLine(name))}*, asked for by ${actorName(by)}, is void: ${why}. ${escapeWithin(oneLine(what), 800).text}`,
+      );
+    }
+    case "thaw_request_ended": {
+      const name = escapeText(oneLine(freezeName(message.kind as Parameters<typeof freezeName>[0])));
+      const why =
+        message.refusedBy === null
+          ? "nobody agreed in time. Ask again if it is still needed"
+          : `${actorName(message.refusedBy)} does not agree`;
+      return oursOnly(`*Still frozen: ${name}*. ${actorName(message.by)} asked for a thaw, and ${why}.`);
+    }
+    case "incident_closed":
+      return withReason(
+        `*Closed: ${escapeText(oneLine(incidentName(message.kind)))}* (${escapeText(message.incidentId)}) by ${actorName(message.by)}.`,
+        [["Reason", message.reason]],
+      );
     case "approval_escalated": {
       const what =
         operation === null ? message.approvalId : `${whatOf(operation)} for ${operation.customerName}`;
@@ -195,6 +221,16 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
       return sentencePost(message.text);
   }
 }
+
+const VERBS: readonly ResolutionVerb[] = ["confirm", "reject", "retry", "reopen"];
+const isVerb = (verb: string): verb is ResolutionVerb => VERBS.some((known) => known === verb);
+
+const incidentName = (kind: string): string => {
+  const known = INCIDENT_KINDS.find((one) => one === kind);
+  return known === undefined ? kind : incidentTitle(known);
+};
+
+const oursOnly = (text: string): Message => ({ text, blocks: [ours(text)] });
 
 function withReason(head: string, rows: readonly (readonly [string, string])[]): Message {
   const lines = rows.map(([label, value]) => `${label}: ${oneLine(value)}`).join("\n");

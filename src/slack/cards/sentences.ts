@@ -35,6 +35,8 @@ export interface OperationFacts {
   readonly filers: readonly string[];
   readonly ticketId: TicketId | null;
   readonly unknownSince: Date | null;
+  /** Its end was decided by a person. */
+  readonly resolvedByPerson: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }

@@ -24,6 +24,7 @@ import {
   secondClicked,
   thawClicked,
 } from "./ops.js";
+import { closeClicked, closeSubmitted, reopenClicked, reopenSubmitted } from "./ops-records.js";
 import { type Click, clickOf, commandOf, type Submitted, shortcutOf, submittedOf } from "./payload.js";
 import { GONE, NOTHING, type Recipient, type Reply, say } from "./reply.js";
 import {
@@ -60,6 +61,8 @@ const ON_ACTION: Readonly<Record<string, ActionHandler>> = {
   [ACTIONS.resolveReject]: (ctx, click) => resolveClicked(ctx, click, "reject"),
   [ACTIONS.resolveRetry]: (ctx, click) => resolveClicked(ctx, click, "retry"),
   [ACTIONS.operationDetails]: operationDetailsClicked,
+  [ACTIONS.reopen]: reopenClicked,
+  [ACTIONS.closeIncident]: closeClicked,
   [ACTIONS.agree]: (ctx, click) => secondClicked(ctx, click, true),
   [ACTIONS.disagree]: (ctx, click) => secondClicked(ctx, click, false),
   [ACTIONS.thawAgree]: (ctx, click) => thawClicked(ctx, click, true),
@@ -77,6 +80,8 @@ const ON_VIEW: Readonly<Record<string, (ctx: SlackContext, form: Submitted) => P
   [VIEWS.approveAmount]: amountSubmitted,
   [VIEWS.bindingChange]: bindingSubmitted,
   [VIEWS.resolve]: resolveSubmitted,
+  [VIEWS.reopen]: reopenSubmitted,
+  [VIEWS.closeIncident]: closeSubmitted,
 };
 
 export const FOREIGN = "Members of another workspace cannot do this. Nothing was changed.";

@@ -6,12 +6,10 @@ import { ONCALL_ROLE } from "../../domain/policy/policy.js";
 import type {
   FreezeOutcome,
   OpsCommand,
-  Refused,
   ResolveOutcome,
   ResolveVerb,
   SecondOutcome,
   ThawOutcome,
-  Unresolved,
 } from "../../ops/index.js";
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
 import type { Message } from "../blocks/build.js";
@@ -23,6 +21,7 @@ import {
   opsEvents,
   opsHealth,
   opsHelp,
+  opsIncidents,
   opsList,
   opsRuns,
   opsShow,
@@ -33,8 +32,9 @@ import { escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js"
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
+import { closeAsked, reopenAsked } from "./ops-records.js";
 import type { Click, SlashCommand, Submitted } from "./payload.js";
-import { errors, GONE, openModal, type Reply, say } from "./reply.js";
+import { errors, GONE, notShown, openModal, type Reply, say } from "./reply.js";
 
 const READING_MAX_AGE_MS = 5_000;
 /** At three in the morning the switch must not ask first. */
@@ -77,6 +77,14 @@ async function runCommand(
     case "reject":
     case "retry":
       return resolveAsked(ctx, { userId, triggerId, ref: command.ref, verb: command.verb, place });
+    case "reopen":
+      return reopenAsked(ctx, { userId, triggerId, ref: command.ref, place });
+    case "close":
+      return closeAsked(ctx, { userId, triggerId, ref: command.ref, place });
+    case "incidents": {
+      const view = await ops.incidents({ userId });
+      return view.outcome === "incidents" ? shown(opsIncidents(view)) : notShown(view);
+    }
     case "runs": {
       const view = await ops.runs({ userId });
       return view.outcome === "runs" ? shown(opsRuns(view)) : notShown(view);
@@ -139,12 +147,6 @@ function pageOf(value: string): { status: OperationStatus | null; cursor: string
   } catch {
     return null;
   }
-}
-
-function notShown(view: Refused | Unresolved): Reply {
-  if (view.outcome === "refused") return say(said(view.sentence));
-  const suggestions = view.suggestions.slice(0, 5).map((id) => `\n• \`${said(id, 60)}\``);
-  return say(`${said(view.sentence)}${suggestions.join("")}`);
 }
 
 interface ResolveAsked {
@@ -252,11 +254,11 @@ async function secondSentence(ctx: SlackContext, outcome: SecondOutcome): Promis
 }
 
 export async function thawClicked(ctx: SlackContext, click: Click, agree: boolean): Promise<Reply> {
-  const kind = parseThawValue(click.value);
-  if (kind === null) return say(GONE);
+  const asked = parseThawValue(click.value);
+  if (asked === null) return say(GONE);
   const outcome = await ctx.useCases.ops.secondThaw({
     userId: click.userId,
-    kind,
+    ...asked,
     verdict: agree ? "agree" : "disagree",
   });
   return say(thawSentence(outcome));
@@ -301,6 +303,7 @@ function thawSentence(outcome: ThawOutcome): string {
     case "thawed":
       return `Thawed: ${escapeText(freezeName(outcome.state.kind))}. What waited goes on.`;
     case "needs_second":
+    case "gone":
       return said(outcome.sentence);
     case "kept_frozen":
       return `It stays frozen: ${escapeText(freezeName(outcome.state.kind))}.`;

@@ -1,8 +1,10 @@
 /** Answers of listeners, and how they reach the person. */
 import type { KnownBlock } from "@slack/types";
+import type { Refused, Unresolved } from "../../ops/index.js";
 import type { FormPlace, Modal } from "../cards/forms.js";
 import { storeAnswer } from "../outbox/answer.js";
 import { sendOutbox } from "../outbox/send.js";
+import { escapeWithin, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
 import { callFailure } from "../web.js";
 
@@ -17,6 +19,14 @@ export const NOTHING: Reply = { kind: "nothing" };
 export const say = (text: string, blocks?: readonly KnownBlock[]): Reply =>
   blocks === undefined ? { kind: "say", text } : { kind: "say", text, blocks };
 export const errors = (block: string, text: string): Reply => ({ kind: "errors", errors: { [block]: text } });
+
+/** Why on-call is shown nothing, and which ids may have been meant. */
+export function notShown(view: Refused | Unresolved): Reply {
+  const said = (text: string, max: number): string => escapeWithin(oneLine(text), max).text;
+  if (view.outcome === "refused") return say(said(view.sentence, 800));
+  const suggestions = view.suggestions.slice(0, 5).map((id) => `\n• \`${said(id, 60)}\``);
+  return say(`${said(view.sentence, 800)}${suggestions.join("")}`);
+}
 
 export const CLICK_AGAIN = "The form could not be opened in time. Please click again.";
 export const GONE = "This is no longer active; nothing was changed.";

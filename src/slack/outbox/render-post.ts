@@ -110,7 +110,7 @@ async function renderOps(
   { message }: Extract<StoredPost, { place: "ops" }>,
 ): Promise<RenderedPost> {
   const place = { ready: true as const, channel: ctx.config.channels.ops, threadTs: null };
-  if (message.type === "resolved") {
+  if (message.type === "resolved" || message.type === "proposal_ended") {
     return { ...place, message: opsPost(message, await readOperation(ctx.db, message.operationId), "") };
   }
   if (message.type === "approval_escalated") {

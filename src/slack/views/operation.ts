@@ -28,6 +28,7 @@ interface Row {
   filers: string[];
   ticket_id: TicketId | null;
   unknown_since: Date | null;
+  resolved_by_person: boolean;
   created_at: Date;
   updated_at: Date;
 }
@@ -36,7 +37,8 @@ interface Row {
 const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.provider_ref, o.provider_status, o.result,
-       o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.created_at, o.updated_at,
+       o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
+       o.created_at, o.updated_at,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
@@ -84,6 +86,7 @@ function factsOf(row: Row): OperationFacts {
     filers: row.filers,
     ticketId: row.ticket_id,
     unknownSince: row.unknown_since,
+    resolvedByPerson: row.resolved_by_person,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

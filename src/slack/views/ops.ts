@@ -2,7 +2,7 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { FreezeKind, FreezeState, ProbeView, ResolutionView, ResolveVerb } from "../../ops/index.js";
+import type { FreezeKind, FreezeState, ProbeView, ResolutionVerb, ResolutionView } from "../../ops/index.js";
 import type {
   AttemptFacts,
   IncidentKind,
@@ -42,7 +42,7 @@ export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<Qu
 interface ResolutionRow {
   id: string;
   operation_id: OperationId;
-  verb: ResolveVerb;
+  verb: ResolutionVerb;
   state: ResolutionView["state"];
   by: string;
   reason: string;
@@ -51,11 +51,12 @@ interface ResolutionRow {
   second_by: string | null;
   second_verdict: string | null;
   second_note: string | null;
+  expires_at: Date | null;
   created_at: Date;
 }
 
 const RESOLUTION =
-  "id, operation_id, verb, state, by, reason, evidence_ref, probe, second_by, second_verdict, second_note, created_at";
+  "id, operation_id, verb, state, by, reason, evidence_ref, probe, second_by, second_verdict, second_note, expires_at, created_at";
 
 function resolutionOf(row: ResolutionRow): ResolutionView {
   return {
@@ -71,6 +72,7 @@ function resolutionOf(row: ResolutionRow): ResolutionView {
     secondVerdict:
       row.second_verdict === "agree" || row.second_verdict === "disagree" ? row.second_verdict : null,
     secondNote: row.second_note,
+    expiresAt: row.expires_at,
     createdAt: row.created_at,
   };
 }
@@ -106,12 +108,25 @@ export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<Freez
     reason: string | null;
     at: Date | null;
     thaw_asked_by: string | null;
-  }>("slack.freeze", "SELECT frozen, by, reason, at, thaw_asked_by FROM freeze_switches WHERE kind = $1", [
-    kind,
-  ]);
+    thaw_expires_at: Date | null;
+    version: bigint;
+  }>(
+    "slack.freeze",
+    "SELECT frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version FROM freeze_switches WHERE kind = $1",
+    [kind],
+  );
   if (row === undefined) return null;
-  const { frozen, by, reason, at, thaw_asked_by } = row;
-  return { kind, frozen, by, reason, at, thawAskedBy: thaw_asked_by };
+  const { frozen, by, reason, at } = row;
+  return {
+    kind,
+    frozen,
+    by,
+    reason,
+    at,
+    thawAskedBy: row.thaw_asked_by,
+    thawExpiresAt: row.thaw_expires_at,
+    version: Number(row.version),
+  };
 }
 
 export async function readIncident(db: SqlRunner, id: string): Promise<IncidentView | null> {
@@ -123,10 +138,13 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     order_ref: string | null;
     detail: JsonObject;
     closed_by: string | null;
+    closed_at: Date | null;
+    close_reason: string | null;
     created_at: Date;
   }>(
     "slack.incident",
-    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, r.ref AS order_ref, i.detail, i.closed_by, i.created_at
+    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, r.ref AS order_ref, i.detail, i.closed_by, i.closed_at,
+            i.close_reason, i.created_at
        FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
     [id],
   );
@@ -136,6 +154,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     typeof value === "string" ? value : JSON.stringify(value),
   ]);
   return {
+    id,
     kind: row.kind,
     status: row.status,
     operation: row.operation_id === null ? null : await readOperation(db, row.operation_id),
@@ -145,6 +164,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ...detail,
     ],
     closedBy: row.closed_by,
+    closedAt: row.closed_at,
+    closeReason: row.close_reason,
     createdAt: row.created_at,
   };
 }

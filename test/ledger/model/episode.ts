@@ -411,6 +411,7 @@ export class Episode {
       evidenceRef: "test",
       probe,
       needsSecond: false,
+      secondWithinMs: 3_600_000,
     });
     if (asked.outcome !== "needs_second") return;
     await ledger.secondResolve(this.ctx, {

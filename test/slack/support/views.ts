@@ -33,6 +33,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     filers: ["U_AGENT"],
     ticketId: null,
     unknownSince: null,
+    resolvedByPerson: false,
     createdAt: AT,
     updatedAt: AT,
     ...changes,

@@ -1,0 +1,30 @@
+/** What people type into on-call's forms. */
+
+/** Longest reason or evidence reference that is kept, in characters. */
+export const TEXT_MAX_CHARS = 2_000;
+
+interface Invalid<Field extends string> {
+  readonly outcome: "invalid";
+  readonly field: Field;
+  readonly sentence: string;
+}
+
+export function missingReason(request: { readonly reason: string }): Invalid<"reason"> | null {
+  return request.reason.trim() === ""
+    ? { outcome: "invalid", field: "reason", sentence: "Say why, so that others understand it later." }
+    : null;
+}
+
+export function missingText(request: {
+  readonly reason: string;
+  readonly evidenceRef: string;
+}): Invalid<"reason" | "evidence"> | null {
+  const reason = missingReason(request);
+  if (reason !== null) return reason;
+  if (request.evidenceRef.trim() !== "") return null;
+  return {
+    outcome: "invalid",
+    field: "evidence",
+    sentence: "Name the evidence: the provider's reference, or a link to what you saw.",
+  };
+}

@@ -1,0 +1,103 @@
+/** Open incidents, and closing one with a reason. Any on-call person may: the finding stays on record, and so does who closed it. */
+import * as ledger from "../ledger/index.js";
+import { authorise } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import { missingReason, TEXT_MAX_CHARS } from "./form-text.js";
+import type {
+  CloseOutcome,
+  CloseRequest,
+  IncidentRow,
+  IncidentsView,
+  OpsUseCases,
+  Refused,
+  Unresolved,
+} from "./types.js";
+
+const PAGE = 20;
+const SUGGESTIONS = 5;
+/** Fewer characters behind `inc_` than this name nothing in particular. */
+const MIN_PREFIX = 4;
+
+export async function incidents(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["incidents"]>[0],
+): Promise<IncidentsView | Refused> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const page = await ledger.listIncidents(ctx.db, {
+    cursor: request.cursor ?? null,
+    limit: request.limit ?? PAGE,
+  });
+  return { outcome: "incidents", incidents: page.rows.map(rowOf), next: page.next };
+}
+
+export async function openClosing(
+  ctx: OpsContext,
+  request: { userId: string; ref: string },
+): ReturnType<OpsUseCases["openClosing"]> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findIncident(ctx, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { incident } = found;
+  return incident.status === "open" ? { outcome: "form", incident: rowOf(incident) } : already(incident);
+}
+
+export async function closeIncident(ctx: OpsContext, request: CloseRequest): Promise<CloseOutcome> {
+  const invalid = missingReason(request);
+  if (invalid !== null) return invalid;
+  const form = await openClosing(ctx, request);
+  if (form.outcome !== "form") return form;
+  const { id } = form.incident;
+  const reason = request.reason.trim().slice(0, TEXT_MAX_CHARS);
+  const closed = await ctx.db.tx((tx) =>
+    ledger.closeIncident(tx, ctx.ledger, { id, by: request.userId, reason }),
+  );
+  const incident = await ledger.getIncident(ctx.db, id);
+  if (incident === null) throw new Error(`incident ${id} is gone`);
+  return closed ? { outcome: "closed", incident: rowOf(incident) } : already(incident);
+}
+
+type Found = { readonly outcome: "found"; readonly incident: ledger.Incident } | Unresolved;
+
+/** Reads a full id, or its beginning; `inc_` may be left out. */
+async function findIncident(ctx: OpsContext, typed: string): Promise<Found> {
+  const plain = typed.trim().toLowerCase();
+  const ref = plain.startsWith("inc_") ? plain : `inc_${plain}`;
+  if (!/^inc_[0-9a-f]{1,32}$/.test(ref)) {
+    return unresolved("This is no incident id. They begin with inc_; /ops incidents lists the open ones.");
+  }
+  if (ref.length < "inc_".length + MIN_PREFIX) {
+    return unresolved(`Give at least ${MIN_PREFIX} characters behind inc_; /ops incidents lists them.`);
+  }
+  const found = await ledger.findIncidents(ctx.db, ref, { limit: SUGGESTIONS + 1 });
+  const [only] = found;
+  if (only === undefined)
+    return unresolved(`No incident begins with ${ref}. /ops incidents lists the open ones.`);
+  if (found.length === 1) return { outcome: "found", incident: only };
+  return unresolved(
+    `Several incidents begin with ${ref}; add a few characters.`,
+    found.slice(0, SUGGESTIONS).map(({ id }) => id),
+  );
+}
+
+const unresolved = (sentence: string, suggestions: readonly string[] = []): Unresolved => ({
+  outcome: "unresolved",
+  sentence,
+  suggestions,
+});
+
+const already = ({ closedBy, closedAt, closeReason }: ledger.Incident) => ({
+  outcome: "already" as const,
+  by: closedBy,
+  at: closedAt,
+  reason: closeReason,
+});
+
+const rowOf = ({ id, kind, operationId, status, createdAt }: ledger.Incident): IncidentRow => ({
+  id,
+  kind,
+  operationId,
+  status,
+  createdAt,
+});

@@ -1,0 +1,66 @@
+/**
+ * A wrong click is opened again: what a person had confirmed or rejected is parked for a person once more, with a record of its
+ * own. Whoever may resolve an operation may open it again; ends that the provider's evidence settled are not a person's to open.
+ */
+import { mayResolve } from "../domain/policy/people.js";
+import * as ledger from "../ledger/index.js";
+import { authorise, refused } from "./authorise.js";
+import type { OpsContext } from "./context.js";
+import { findOperation } from "./find.js";
+import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
+import type { ReopenForm, ReopenOutcome, ReopenRequest } from "./types.js";
+
+const NOT_A_PERSONS_END = "Only what a person has confirmed or rejected can be opened again.";
+
+export async function openReopening(
+  ctx: OpsContext,
+  request: { userId: string; ref: string },
+): Promise<ReopenForm> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const may = mayResolve(caller.reading, operation, caller.policy);
+  if (!may.may) return refused(may);
+  const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
+  return ended && operation.resolvedByPerson
+    ? { outcome: "form", operation }
+    : { outcome: "not_safe", operation, sentence: NOT_A_PERSONS_END };
+}
+
+export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<ReopenOutcome> {
+  const invalid = missingText(request);
+  if (invalid !== null) return invalid;
+  const form = await openReopening(ctx, request);
+  if (form.outcome !== "form") return form;
+  const { operation } = form;
+  const result = await ledger.reopen(ctx.ledger, {
+    operationId: operation.id,
+    expectedVersion: operation.version,
+    by: request.userId,
+    reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
+    evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+  });
+  switch (result.outcome) {
+    case "reopened":
+      return { outcome: "reopened", operation: result.operation };
+    case "not_safe":
+      return {
+        outcome: "not_safe",
+        operation: result.operation,
+        sentence:
+          result.code === "wrong_state"
+            ? NOT_A_PERSONS_END
+            : "You asked for this yourself, so somebody else must open it.",
+      };
+    case "overtaken":
+      return {
+        outcome: "not_safe",
+        operation: result.operation ?? operation,
+        sentence: "It has moved meanwhile; look again.",
+      };
+    default:
+      return result satisfies never;
+  }
+}

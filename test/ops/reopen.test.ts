@@ -1,0 +1,209 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/domain/operation.js";
+import {
+  endStaleProposals,
+  eventsOf,
+  getResolution,
+  recordEvidence,
+  takeForReconcile,
+  verifyAudit,
+} from "../../src/ledger/index.js";
+import { POLICY } from "../approvals/harness.js";
+import { balanceOf, moveClock } from "../approvals/steps.js";
+import { withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
+
+const database = withDatabase({ poolSize: 12 });
+const payments = withPaymentsSandbox();
+const build = withOpsWorld(payments);
+let w: OpsWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+});
+
+const form = (operation: Operation, verb: "confirm" | "reject" | "retry", userId = "U_ONC1") => ({
+  ref: operation.id,
+  verb,
+  userId,
+  reason: "Looked at it in the dashboard.",
+  evidenceRef: "https://dashboard.example/re_1",
+});
+
+/** The connection breaks before the provider did anything; nobody can know that. */
+async function parked(): Promise<Operation> {
+  payments.sandbox.control.arm({ kind: "drop_before_commit" });
+  return expectStatus(await w.quarantined(), "QUARANTINED");
+}
+
+/** A rejection that waits for its second person. */
+async function proposed(operation: Operation, userId = "U_ONC1"): Promise<string> {
+  const first = await w.ops.resolve(form(operation, "reject", userId));
+  if (first.outcome !== "needs_second") throw new Error(first.outcome);
+  return first.resolution.id;
+}
+
+async function rejected(): Promise<Operation> {
+  const operation = await parked();
+  const resolutionId = await proposed(operation);
+  await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" });
+  return expectStatus(await w.now(operation.id), "REJECTED");
+}
+
+const request = (operation: Operation, userId = "U_ONC1") => ({
+  ref: operation.id,
+  userId,
+  reason: "Wrong row, says Pat.",
+  evidenceRef: "note 7",
+});
+const opsMessages = () => w.h.shown.ops.map(({ message }) => message);
+
+describe("a wrong click can be opened again, with a record of its own", () => {
+  it("a person's rejection goes back to quarantine, and its money counts as spent again", async () => {
+    const operation = await rejected();
+    expect((await balanceOf(w.h.db, "ORD-1")).reserved).toBe(0);
+    expect(await w.ops.reopen(request(operation))).toMatchObject({
+      outcome: "reopened",
+      operation: { status: "QUARANTINED", resolvedByPerson: false },
+    });
+    expect((await balanceOf(w.h.db, "ORD-1")).reserved).toBe(18_000);
+    const record = await w.h.db.sql(
+      undefined,
+      `SELECT state, by, reason, evidence_ref FROM resolutions WHERE verb = 'reopen'`,
+    );
+    expect(record).toEqual([
+      { state: "applied", by: "U_ONC1", reason: "Wrong row, says Pat.", evidence_ref: "note 7" },
+    ]);
+    expect(opsMessages()).toContainEqual(
+      expect.objectContaining({ type: "resolved", verb: "reopen", by: "U_ONC1", evidence: "note 7" }),
+    );
+    expect(await w.h.db.sql(undefined, "SELECT kind FROM incidents")).toEqual([]);
+    expect(await w.ops.reopen(request(operation))).toMatchObject({ outcome: "not_safe" });
+  });
+
+  it("the event says who, why and on which evidence by erasable names, and the chain verifies", async () => {
+    const operation = await rejected();
+    await w.ops.reopen(request(operation));
+    const events = await eventsOf(w.h.db, operation.id);
+    expect(events.at(-1)).toMatchObject({
+      type: "quarantine",
+      from: "REJECTED",
+      actor: "slack:U_ONC1",
+      data: { verb: "reopen", was: "REJECTED" },
+    });
+    const stored = await w.h.db.sql<{ text: string }>(
+      undefined,
+      "SELECT e::text AS text FROM operation_events e WHERE operation_id = $1 AND type = 'quarantine'",
+      [operation.id],
+    );
+    for (const { text } of stored) expect(text).not.toMatch(/Wrong row|note 7|U_ONC1/);
+    expect(await verifyAudit(w.h.db)).toMatchObject({ intact: true });
+  });
+
+  it("what was opened again is settled anew, by a person or by evidence", async () => {
+    const operation = await rejected();
+    await w.ops.reopen(request(operation));
+    const resolutionId = await proposed(await w.now(operation.id), "U_ONC2");
+    expect(await w.ops.second({ resolutionId, userId: "U_ONC1", verdict: "agree" })).toMatchObject({
+      outcome: "resolved",
+      operation: { status: "REJECTED", resolvedByPerson: true },
+    });
+    expect((await balanceOf(w.h.db, "ORD-1")).reserved).toBe(0);
+    expect(await payments.sandbox.control.counts()).toMatchObject({ committed: 0 });
+  });
+
+  it.each<[string, string, string]>([
+    ["a supervisor", "U_SUP2", "not_in_role"],
+    ["the filer", "U_AGENT", "is_filer"],
+    ["the approver", "U_SUP1", "is_approver"],
+  ])("%s may not", async (_who, userId, reason) => {
+    const operation = await rejected();
+    if (reason !== "not_in_role") w.h.people.all.set(userId, { roles: ["oncall"] });
+    for (const outcome of [
+      await w.ops.reopen(request(operation, userId)),
+      await w.ops.openReopening({ userId, ref: operation.id }),
+    ]) {
+      expect(outcome).toMatchObject({ outcome: "refused", reason });
+    }
+    expect((await w.now(operation.id)).version).toBe(operation.version);
+  });
+
+  it("reason and evidence are needed; what the provider's evidence settled is not a person's to open", async () => {
+    const done = expectStatus(await w.sent(), "CONFIRMED");
+    expect(await w.ops.reopen({ ...request(done), evidenceRef: " " })).toMatchObject({
+      outcome: "invalid",
+      field: "evidence",
+    });
+    expect(await w.ops.reopen(request(done))).toMatchObject({ outcome: "not_safe" });
+    expect(await w.ops.openReopening({ userId: "U_ONC1", ref: done.id })).toMatchObject({
+      outcome: "not_safe",
+    });
+  });
+});
+
+describe("a proposal that waits for a second person", () => {
+  it("runs out after the policy's time: the late click is told so, nothing is done, and it can be asked anew", async () => {
+    await w.h.policy(`${POLICY}resolution: { expireAfterMinutes: 30 }\n`);
+    const operation = await parked();
+    const id = await proposed(operation);
+    await moveClock(w.h.db, 61 * 5 + 31);
+    expect(await w.ops.second({ resolutionId: id, userId: "U_ONC2", verdict: "agree" })).toMatchObject({
+      outcome: "overtaken",
+      by: null,
+      sentence: expect.stringContaining("left without an answer for too long"),
+    });
+    expect((await w.now(operation.id)).status).toBe("QUARANTINED");
+    expect(await getResolution(w.h.db, id)).toMatchObject({ state: "expired", secondBy: null });
+    expect(opsMessages()).toContainEqual({
+      type: "proposal_ended",
+      operationId: operation.id,
+      verb: "reject",
+      by: "U_ONC1",
+      how: "expired",
+    });
+    await proposed(operation, "U_ONC2");
+  });
+
+  it("runs out by the sweep as well, and not before its time", async () => {
+    await w.h.policy(`${POLICY}resolution: { expireAfterMinutes: 30 }\n`);
+    const operation = await parked();
+    const id = await proposed(operation);
+    await moveClock(w.h.db, 61 * 5 + 29);
+    expect(await endStaleProposals(w.dispatch, { limit: 10 })).toBe(0);
+    await moveClock(w.h.db, 61 * 5 + 31);
+    expect(await endStaleProposals(w.dispatch, { limit: 10 })).toBe(1);
+    expect(await getResolution(w.h.db, id)).toMatchObject({ state: "expired" });
+    expect(await endStaleProposals(w.dispatch, { limit: 10 })).toBe(0);
+  });
+
+  it("is void once the operation has moved: another can be asked for, and the old card does nothing", async () => {
+    const operation = await parked();
+    const id = await proposed(operation);
+    // A webhook's news lets a reconciler look, which finds nothing and parks it again.
+    await w.h.db.tx((tx) =>
+      recordEvidence(tx, w.dispatch, {
+        operationId: operation.id,
+        source: "webhook",
+        providerRef: null,
+        dedupeKey: "news",
+        payload: {},
+      }),
+    );
+    const taken = await takeForReconcile(w.dispatch, {
+      operationId: operation.id,
+      worker: "w",
+      because: "evidence",
+    });
+    expect(taken).not.toBeNull();
+    expect(await endStaleProposals(w.dispatch, { limit: 10 })).toBe(1);
+    expect(await getResolution(w.h.db, id)).toMatchObject({ state: "superseded" });
+    expect(opsMessages()).toContainEqual(
+      expect.objectContaining({ type: "proposal_ended", how: "superseded" }),
+    );
+    expect(await w.ops.second({ resolutionId: id, userId: "U_ONC2", verdict: "agree" })).toMatchObject({
+      outcome: "overtaken",
+      sentence: expect.stringContaining("has moved since"),
+    });
+  });
+});
