@@ -179,7 +179,7 @@ async function main(): Promise<number> {
     }
     if (error instanceof CountersignError) {
       complain(error.message);
-      return EXIT_CHECK_FAILED;
+      return error.code === "bad_cursor" ? EXIT_BAD_USAGE : EXIT_CHECK_FAILED;
     }
     complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return EXIT_CHECK_FAILED;

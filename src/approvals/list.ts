@@ -2,6 +2,7 @@
 import { type SqlRunner, utcMicros } from "../db/connect.js";
 import type { Approval } from "../domain/approval.js";
 import { mayVote, missingVotes } from "../domain/approval-click.js";
+import { decodeCursor, encodeCursor } from "../domain/cursor.js";
 import type { Policy } from "../domain/policy/policy.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import type { ApprovalsContext } from "./context.js";
@@ -76,17 +77,17 @@ function pageOf(rows: readonly Row[], limit: number): ApprovalPage {
 }
 
 const cursorOf = (row: Row | undefined): string | null =>
-  row === undefined ? null : `${row.expiresAtText}/${row.approval.id}`;
+  row === undefined ? null : encodeCursor({ at: row.expiresAtText, id: row.approval.id });
 
 async function pendingAfter(
   on: SqlRunner,
   page: { after: string | null; limit: number; roles: string[] | null },
 ): Promise<Row[]> {
-  const [time, id] = page.after?.split("/") ?? [null, null];
+  const after = decodeCursor(page.after);
   const rows = await on.sql<ApprovalRow & { filers: string[]; expires_at_text: string }>(
     "approvals.pending",
     PENDING,
-    [time, id, page.roles, page.limit],
+    [after?.at ?? null, after?.id ?? null, page.roles, page.limit],
   );
   return rows.map((row) => ({
     approval: approvalFromRow(row),

@@ -1,10 +1,10 @@
 /** Incidents: findings that a person must see, each with a card, once for each finding. */
 import type { Db, SqlRunner, Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
+import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { LedgerCtx } from "./context.js";
-import { decodeCursor, encodeCursor } from "./cursor.js";
 import type { Incident, IncidentKind, NewIncident, Page } from "./types.js";
 
 /** $1 id, $2 kind, $3 dedupe key, $4 operation, $5 payment, $6 detail. No row: found before. */
@@ -116,7 +116,7 @@ export async function listIncidents(
   options: { cursor?: string | null; limit?: number },
 ): Promise<Page<Incident>> {
   const limit = Math.min(MAX_PAGE, Math.max(1, options.limit ?? 50));
-  const after = decodeCursor(options.cursor ?? null);
+  const after = decodeCursor(options.cursor ?? null) ?? NEWEST;
   const rows = await db.sql<Row>(
     "ledger.incidents",
     `SELECT ${COLUMNS} FROM incidents WHERE status = 'open' AND (created_at, id) < ($1::timestamptz, $2)

@@ -1,11 +1,11 @@
 /** Reads of operations and what hangs on them. Lists by keyset; nothing here counts history. */
 import type { Db, SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
+import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
-import { decodeCursor, encodeCursor } from "./cursor.js";
 import { isStatus, type OperationRow, operationColumns, toOperation, toRequest } from "./rows.js";
 import type { Page } from "./types.js";
 
@@ -53,7 +53,7 @@ export async function listOperations(
   options: { status?: OperationStatus; cursor?: string | null; limit?: number },
 ): Promise<Page<Operation>> {
   const limit = Math.min(MAX_PAGE, Math.max(1, options.limit ?? PAGE));
-  const after = decodeCursor(options.cursor ?? null);
+  const after = decodeCursor(options.cursor ?? null) ?? NEWEST;
   const { status } = options;
   if (status === undefined) {
     const rows = await db.sql<ListedRow>("ledger.list", LIST, [after.at, after.id, limit + 1]);

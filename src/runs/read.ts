@@ -1,6 +1,7 @@
 /** Reads: one run, one ticket, a run with everything in it, lists by keyset. */
 import type { SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
+import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import type { RunState } from "../domain/run.js";
 import {
@@ -125,34 +126,29 @@ export interface RunList {
   next: string | null;
 }
 
-/** Newest first, by keyset. `cursor` is `next` of the page before; a cursor that nobody gave out begins again. */
+/** Newest first, by keyset. `cursor` is `next` of the page before. @throws `bad_cursor` */
 export async function listRuns(
   db: SqlRunner,
   query: { state?: RunState; filer?: string; limit?: number; cursor?: string | null },
 ): Promise<RunList> {
   const limit = Math.min(Math.max(query.limit ?? 50, 1), 200);
-  const after = readCursor(query.cursor ?? null);
+  const after = decodeCursor(query.cursor ?? null) ?? NEWEST;
   const rows = await db.sql<RunRow & { excerpt: string; filer: string; created_us: string }>(
     "runs.list",
     `SELECT ${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, ${utcMicros("r.created_at")} AS created_us
      FROM runs r JOIN tickets t ON t.id = r.ticket_id
-     WHERE ($1::timestamptz IS NULL OR (r.created_at, r.id) < ($1, $2))
+     WHERE (r.created_at, r.id) < ($1::timestamptz, $2)
        AND ($3::text IS NULL OR r.state = $3) AND ($4::text IS NULL OR $4 = ANY (t.filers))
      ORDER BY r.created_at DESC, r.id DESC LIMIT $5`,
-    [after?.at ?? null, after?.id ?? "", query.state ?? null, query.filer ?? null, limit + 1],
+    [after.at, after.id, query.state ?? null, query.filer ?? null, limit + 1],
   );
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
     runs: page.map((row) => ({ run: toRun(row), excerpt: row.excerpt, filer: row.filer })),
-    next: rows.length > limit && last !== undefined ? `${last.created_us}~${last.id}` : null,
+    next:
+      rows.length > limit && last !== undefined ? encodeCursor({ at: last.created_us, id: last.id }) : null,
   };
-}
-
-function readCursor(cursor: string | null): { at: string; id: string } | null {
-  const match =
-    cursor === null ? null : /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)~(run_[0-9a-f]{32})$/.exec(cursor);
-  return match === null ? null : { at: match[1] ?? "", id: match[2] ?? "" };
 }
 
 /** Runs that somebody must look at now, longest due first. */

@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type OpenDb, openDb } from "../../db/connect.js";
-import { CountersignError } from "../../domain/errors.js";
 import { isRunId } from "../../domain/ids.js";
 import { traceRun } from "../../runs/index.js";
 import { demoShop } from "../../shop/index.js";
+import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, toJsonText } from "../output.js";
 import { systemClock } from "../system.js";
 import { readOperationsJson } from "./inspector.js";
@@ -47,9 +47,9 @@ export interface PlayOptions {
 export function findStory(name: string): Story {
   const story = STORIES.find((one) => one.name === name);
   if (story === undefined) {
-    throw new CountersignError(
-      "unknown_story",
+    throw new CommandFailure(
       `There is no story "${name}". There are: ${STORIES.map((one) => one.name).join(", ")}.`,
+      EXIT_BAD_USAGE,
     );
   }
   return story;

@@ -1,5 +1,6 @@
 /** `/ops` and the cards of the ops channel. Who may, what is safe and what it takes is the ops room's to say. */
 import { assertNever } from "../../domain/assert-never.js";
+import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
 import { OPERATION_STATUSES } from "../../domain/operation.js";
 import { ONCALL_ROLE } from "../../domain/policy/policy.js";
@@ -142,6 +143,7 @@ function pageOf(value: string): { status: OperationStatus | null; cursor: string
   try {
     const parsed: unknown = JSON.parse(value);
     if (!Array.isArray(parsed) || typeof parsed[1] !== "string") return null;
+    decodeCursor(parsed[1]);
     const status = OPERATION_STATUSES.find((known) => known === parsed[0]) ?? null;
     return { status, cursor: parsed[1] };
   } catch {

@@ -1,0 +1,267 @@
+/** The command line as its users type it: a process each, judged by stdout, exit code, and the provider's own count. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startWorld, type World } from "../../src/app/demo/world.js";
+import { demoShop } from "../../src/shop/index.js";
+import { withDatabases } from "./support/databases.js";
+
+const databases = withDatabases();
+const home = mkdtempSync(path.join(tmpdir(), "countersign-cli-"));
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({
+    dataDir: home,
+    slackPort: 0,
+    paymentsPort: 0,
+    postgresPort: 0,
+    productPort: 0,
+    transport: "http",
+    policyFile: path.resolve("policies/default.yaml"),
+    shop: demoShop({ today: new Date() }),
+    extraEnv: { PLANNER: "scripted", LOG_LEVEL: "warn" },
+    keepWorkspace: false,
+    databaseServerUrl: databases.serverUrl,
+    databaseName: await databases.fresh(),
+    operations: () => Promise.resolve([]),
+  });
+  expect(await cs("seed")).toMatchObject({ code: 0 });
+});
+
+afterAll(async () => {
+  await world?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function cs(...args: string[]): Promise<Ended> {
+  return run(args, world.env);
+}
+
+function run(args: readonly string[], env: Record<string, string>): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ["bin/countersign.js", ...args], {
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** The one JSON document on stdout. */
+async function json<T>(...args: string[]): Promise<T> {
+  const ended = await cs(...args, "--json");
+  expect(ended, ended.stderr).toMatchObject({ code: 0 });
+  return JSON.parse(ended.stdout) as T;
+}
+
+const runIdIn = (text: string): string => /run_[0-9a-f]+/.exec(text)?.[0] ?? "no run";
+const refunds = async (): Promise<number> => (await world.payments.control.counts()).committed;
+
+async function traceOf(
+  runId: string,
+): Promise<{ steps: { calls: { tool: string; replayed: boolean }[] }[] }> {
+  const file = path.join(home, `${runId}.json`);
+  expect(await cs("trace", runId, "--out", file)).toMatchObject({ code: 0 });
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+describe("a ticket from the shell", () => {
+  test("acts once; a second run on the same database replays the stored result and sends nothing", async () => {
+    const before = await refunds();
+    const first = await cs("run", "TCK-2002");
+    expect(first, first.stderr).toMatchObject({ code: 0 });
+    expect(first.stdout).toContain("resolved");
+    expect(await refunds()).toBe(before + 1);
+
+    const second = await cs("run", "TCK-2002");
+    expect(second, second.stderr).toMatchObject({ code: 0 });
+    expect(await refunds()).toBe(before + 1);
+    const runs = [runIdIn(first.stdout), runIdIn(second.stdout)];
+    expect(new Set(runs).size).toBe(2);
+
+    const replayed = await Promise.all(
+      runs.map(async (id) =>
+        (await traceOf(id)).steps
+          .flatMap((step) => step.calls)
+          .filter((call) => call.tool === "issue_refund")
+          .map((call) => call.replayed),
+      ),
+    );
+    expect(replayed).toEqual([[false], [true]]);
+    for (const id of runs) {
+      expect(await json("runs", "show", id)).toMatchObject({ id, state: "resolved", verified_success: true });
+    }
+  });
+
+  test("above the limit it waits for an approval, and nothing is sent", async () => {
+    const before = await refunds();
+    const held = await cs("run", "TCK-2001");
+    expect(held, held.stderr).toMatchObject({ code: 0 });
+    expect(held.stdout).toContain("awaiting_approval");
+    expect(await refunds()).toBe(before);
+    const { approvals } = await json<{ approvals: object[] }>("approvals", "list");
+    expect(approvals).toMatchObject([{ id: expect.stringMatching(/^apr_/) }]);
+    const { operations } = await json<{ operations: object[]; next: unknown }>(
+      "ops",
+      "list",
+      "--status",
+      "AWAITING_APPROVAL",
+    );
+    expect(operations).toMatchObject([
+      { kind: "refund", order: "ORD-10042", amount: 18000, currency: "GBP", status: "AWAITING_APPROVAL" },
+    ]);
+  });
+
+  test("what cannot be done is handed to a person", async () => {
+    const ended = await cs("run", "TCK-2004");
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect(ended.stdout).toContain("escalated");
+    expect((await json<{ status: string }>("shop", "show", "A-4472")).status).toBe("dispatched");
+  });
+
+  test("that does not exist is named, with what there is", async () => {
+    expect(await cs("run", "TCK-9999")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("There is no ticket TCK-9999."),
+    });
+  });
+});
+
+describe("what it shows", () => {
+  test("of an operation: the promised fields, in minor units", async () => {
+    const { operations } = await json<{ operations: { id: string }[] }>(
+      "ops",
+      "list",
+      "--status",
+      "CONFIRMED",
+    );
+    const id = operations[0]?.id ?? "none";
+    const shown = await json<Record<string, unknown>>("ops", "show", id);
+    expect(Object.keys(shown)).toEqual(
+      expect.arrayContaining(
+        `id key kind status customer order subscription amount currency fingerprint idempotencyKey attempts
+         approvalId approvedBy runId ticketId providerRef createdAt updatedAt`.split(/\s+/),
+      ),
+    );
+    expect(shown).toMatchObject({ order: "ORD-1001", amount: 2000, currency: "USD", status: "CONFIRMED" });
+    const { events } = await json<{ events: Record<string, unknown>[] }>("ops", "events", id);
+    expect(events.at(-1)).toMatchObject({ to: "CONFIRMED", seq: events.length });
+    for (const event of events) {
+      expect(Object.keys(event)).toEqual(
+        expect.arrayContaining("seq at type from to actor attempt evidence".split(" ")),
+      );
+    }
+  });
+
+  test("of an order: the balance of its payment", async () => {
+    expect(await json("shop", "show", "ORD-1001")).toMatchObject({
+      ref: "ORD-1001",
+      status: "delivered",
+      currency: "USD",
+      payment: { captured: 7900, reserved: 0, refunded: 2000, refundedElsewhere: 0 },
+    });
+  });
+
+  test("of the policy: the decision and each rule that spoke", async () => {
+    const explain = (amount: string) =>
+      json<{ decision: unknown }>(
+        "policy",
+        "explain",
+        "--kind",
+        "refund",
+        "--order",
+        "ORD-1002",
+        "--amount",
+        amount,
+      );
+    expect(JSON.stringify(await explain("2000"))).toContain('"allow"');
+    expect(JSON.stringify(await explain("33000"))).toContain('"hold"');
+    expect(await cs("policy", "check", "policies/strict.yaml")).toMatchObject({ code: 0 });
+  });
+
+  test("of the audit: every event, and that the chain holds", async () => {
+    const exported = await cs("audit", "export");
+    expect(exported.code).toBe(0);
+    const lines = exported.stdout.trim().split("\n");
+    // At least: proposed, claimed and confirmed of the refund, and the one that waits.
+    expect(lines.length).toBeGreaterThanOrEqual(4);
+    for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+    expect(await cs("audit", "verify")).toMatchObject({ code: 0 });
+  });
+});
+
+describe("bad usage", () => {
+  const cases: [what: string, args: string[], code: number, said: RegExp][] = [
+    ["an unknown command", ["pay"], 2, /unknown command 'pay'/],
+    ["a missing argument", ["ops", "show"], 2, /missing required argument 'id'/],
+    ["an id that is none", ["ops", "show", "banana", "--json"], 1, /no operation banana/],
+    ["a page that is none", ["ops", "list", "--cursor", "banana"], 2, /banana/],
+    ["an operation that is not there", ["ops", "show", "op_00000000000000000000000000000000"], 1, /op_0000/],
+    ["a state that is none", ["ops", "list", "--status", "DONE"], 2, /DONE/],
+    [
+      "an amount with a point",
+      ["policy", "explain", "--kind", "refund", "--order", "ORD-1002", "--amount", "1.5"],
+      2,
+      /minor units/,
+    ],
+    ["a role that is none", ["start", "--roles", "boss"], 2, /boss/],
+    ["a story that is none", ["demo", "--story", "heist"], 2, /heist/],
+  ];
+  test.each(cases)("%s: one sentence, its exit code, nothing on stdout", async (_what, args, code, said) => {
+    const ended = await cs(...args);
+    expect(ended.stderr).toMatch(said);
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).not.toMatch(/\n\s+at .*\(/);
+  });
+
+  test("every bad variable is named at once", async () => {
+    const ended = await run(["start"], {
+      DATABASE_URL: "mysql://here",
+      PORT: "ninety",
+      LEASE_MS: "-1",
+      SLACK_BOT_TOKEN: "xoxb-1",
+    });
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    for (const name of ["DATABASE_URL", "PORT", "LEASE_MS", "SLACK_SIGNING_SECRET", "STRIPE_SECRET_KEY"]) {
+      expect(ended.stderr).toContain(name);
+    }
+  });
+
+  test("a shop file with a mistake changes nothing, and the path in the file is named", async () => {
+    const file = path.join(home, "shop.json");
+    const order = {
+      ref: "ORD-NEW",
+      customer: "CUS-1",
+      status: "lost",
+      currency: "GBP",
+      placedAt: "2026-11-02T09:00:00Z",
+    };
+    writeFileSync(
+      file,
+      JSON.stringify({ customers: [], orders: [order], subscriptions: [], helpArticles: [] }),
+    );
+    const ended = await cs("shop", "import", file);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toMatch(/orders\[0\]\.status|orders\.0\.status/);
+    expect(await cs("shop", "show", "ORD-NEW")).toMatchObject({ code: 1 });
+  });
+});
