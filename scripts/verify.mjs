@@ -11,7 +11,7 @@ import { ensureGenerated } from "./ensure-generated.mjs";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Tests that a whole run must at least have executed; raised as the suite grows, never lowered. */
-const TEST_FLOOR = 80;
+const TEST_FLOOR = 2600;
 
 const generated = `src${sep}db${sep}generated${sep}`;
 const sources = filesUnder("src", ".ts").filter((file) => !file.startsWith(generated));
