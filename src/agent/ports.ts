@@ -123,6 +123,8 @@ export interface AgentCtx extends RunsCtx {
   gate: TurnGate;
   shop: ShopReads;
   log: Logger;
+  /** The model asked for what authority forbids: another customer's order or subscription, or what the policy refuses. */
+  forbidden(what: "scope" | "policy"): void;
   /** Names this process in leases. */
   worker: string;
   leaseMs: number;

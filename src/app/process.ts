@@ -16,6 +16,7 @@ import {
 import { createLogger, createMetrics, createTracer } from "../telemetry/index.js";
 import { composeContexts } from "./compose/contexts.js";
 import { handlers, schedules } from "./compose/handlers.js";
+import { measuredUseCases } from "./compose/measured-use-cases.js";
 import { routes } from "./compose/routes.js";
 import { slackConfig, slackSecrets } from "./compose/slack.js";
 import { takeSnapshot } from "./compose/snapshot.js";
@@ -156,7 +157,7 @@ export async function startProcess(
       metrics: metrics.slack,
       config: slackSettings,
       policy: policyNow,
-      useCases: useCases(contexts, processParts),
+      useCases: measuredUseCases(useCases(contexts, processParts), (what) => metrics.forbidden(what)),
     };
     metrics.observe(() => takeSnapshot(db, queues, { slack: () => slackHealth().connected }));
     const paths = routes({ dispatch: contexts.dispatch, metrics, readiness: { check: readiness } });
@@ -177,7 +178,7 @@ export async function startProcess(
       });
       closers.push(() => timers.stop());
     }
-    log.info({ port, roles: [...roles], queue: config.redisUrl === null ? "postgres" : "redis" }, "started");
+    log.info({ port, queue: config.redisUrl === null ? "postgres" : "redis" }, "started");
     return { port, stop: () => bounded(close, log) };
 
     async function listen(): Promise<number> {

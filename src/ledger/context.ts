@@ -5,6 +5,7 @@ import type { Operation } from "../domain/operation.js";
 import type { Ids } from "../domain/ports/clock.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
+import type { IncidentKind } from "./types.js";
 
 /** Times in milliseconds. */
 export interface LedgerTiming {
@@ -28,6 +29,8 @@ export interface LedgerTiming {
 export interface LedgerHooks {
   /** The operation reached an end, became unknown or went to a person: make the runs that wait for it due now. */
   onSettled(tx: Tx, operation: Operation): Promise<void>;
+  /** An incident was opened for the first time; told after its commit. */
+  onIncident?(kind: IncidentKind): void;
 }
 
 export interface LedgerCtx {

@@ -15,7 +15,7 @@ ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`;
 /** Opens an incident with its card, once for each `dedupeKey`. */
 export async function openIncident(
   tx: Tx,
-  ctx: Pick<LedgerCtx, "ids" | "notices">,
+  ctx: Pick<LedgerCtx, "ids" | "notices"> & Partial<Pick<LedgerCtx, "hooks">>,
   incident: NewIncident,
 ): Promise<{ id: string; first: boolean }> {
   const [made] = await tx.sql<{ id: string }>("ledger.open_incident", OPEN, [
@@ -28,6 +28,7 @@ export async function openIncident(
   ]);
   if (made !== undefined) {
     await ctx.notices.touch(tx, { kind: "incident", id: made.id });
+    tx.afterCommit(() => ctx.hooks?.onIncident?.(incident.kind));
     return { id: made.id, first: true };
   }
   const [known] = await tx.sql<{ id: string }>(

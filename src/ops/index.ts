@@ -1,5 +1,6 @@
 /** Use cases behind on-call's commands and cards. */
 import { getResolution } from "../ledger/index.js";
+import { authorise } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import { freeze, freezeState, secondThaw, thaw } from "./freeze.js";
 import { health } from "./health.js";
@@ -20,6 +21,10 @@ export type * from "./types.js";
 export function opsUseCases(ctx: OpsContext): OpsUseCases {
   return {
     parse: parseOpsCommand,
+    help: async ({ userId }) => {
+      const caller = await authorise(ctx, userId);
+      return caller.outcome === "refused" ? caller : { outcome: "help" };
+    },
     list: (request) => list(ctx, request),
     show: (request) => show(ctx, request),
     events: (request) => events(ctx, request),

@@ -378,6 +378,8 @@ export type ThawOutcome =
 export interface OpsUseCases {
   /** Reads the words behind `/ops`; tolerant of curly quotes, non-breaking spaces, long dashes and Slack's escapes. */
   parse(text: string): ParsedCommand;
+  /** Help is for on-call, too: what cannot be used is not taught. */
+  help(request: { userId: string }): Promise<{ readonly outcome: "help" } | Refused>;
   list(request: {
     userId: string;
     status: OperationStatus | null;

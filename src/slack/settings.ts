@@ -10,6 +10,8 @@ export interface SlackMetrics {
   called(method: string, outcome: string): void;
   /** Something arrived that was refused before it was stored (foreign app, old timestamp, …). */
   refused(why: string): void;
+  /** A person asked for what they may not do. */
+  forbidden(what: string): void;
 }
 
 export const SILENT_METRICS: SlackMetrics = {
@@ -17,6 +19,7 @@ export const SILENT_METRICS: SlackMetrics = {
   rateLimited: () => {},
   called: () => {},
   refused: () => {},
+  forbidden: () => {},
 };
 
 /** CONTRACT §3, the Slack part. Channel ids as Slack spells them. */

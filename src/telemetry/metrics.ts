@@ -32,7 +32,7 @@ export interface Metrics {
   /** A request to the provider ended. */
   providerCalled(kind: string, outcome: string, ms: number): void;
   runEnded(state: string): void;
-  /** Something was asked for that authority forbids: `scope`, `policy`, `click`, `resolve`, … */
+  /** Something was asked for that authority forbids; the words are in docs/metrics.md. */
   forbidden(what: string): void;
   incidentOpened(kind: string): void;
   modelCalled(outcome: string, ms: number): void;
@@ -45,6 +45,7 @@ export interface Metrics {
     rateLimited(method: string): void;
     called(method: string, outcome: string): void;
     refused(why: string): void;
+    forbidden(what: string): void;
   };
   /** Says how to take a snapshot; called at most once per `SNAPSHOT_EVERY_MS` and only when scraped. */
   observe(take: () => Promise<Snapshot>): void;
@@ -134,7 +135,11 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
       acknowledged: (kind, ms) => ack.observe({ kind }, ms / MS),
       rateLimited: (method) => limited.inc({ method }),
       called: (method, outcome) => called.inc({ method, outcome }),
-      refused: (why) => refused.inc({ why }),
+      refused: (why) => {
+        refused.inc({ why });
+        if (why !== "unreadable") forbidden.inc({ what: "request" });
+      },
+      forbidden: (what) => forbidden.inc({ what }),
     },
     observe: (how) => {
       take = how;

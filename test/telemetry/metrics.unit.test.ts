@@ -36,6 +36,16 @@ describe("metrics", () => {
     expect(exposed).toEqual(documented);
   });
 
+  it("the alerts ask only for metrics that exist, with their labels", async () => {
+    const text = await body(createMetrics({ processMetrics: false }));
+    const rules = readFileSync(new URL("../../docs/alerts.rules.yml", import.meta.url), "utf8");
+    const asked = [...rules.matchAll(/\bcountersign_\w+/g)].map(([name]) => name);
+    expect(new Set(asked).size).toBeGreaterThan(5);
+    for (const name of asked) {
+      expect(text, name).toMatch(new RegExp(`^# TYPE ${name.replace(/_(?:bucket|count|sum)$/, "")} `, "m"));
+    }
+  });
+
   it("shows what rows say, in seconds, and what was counted", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.observe(() => Promise.resolve(EMPTY));

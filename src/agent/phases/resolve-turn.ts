@@ -181,6 +181,7 @@ async function putToGate(
     const given = byCall.get(call.id);
     if (given === undefined) throw new Error(`the gate did not answer ${call.id}`);
     await applyAnswer(tx, ctx, view, { call, answer: given, proposal });
+    if (given.outcome === "refused") tx.afterCommit(() => ctx.forbidden("policy"));
   }
   return answers.some((one) => one.outcome === "held");
 }

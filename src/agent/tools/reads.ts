@@ -13,7 +13,7 @@ import { amountOf, nameOf, type ToolResult } from "../results.js";
 import { mayRead, outOfScope, type Scope } from "../scope.js";
 import type { ReadCall } from "./catalogue.js";
 
-export type ReadCtx = Pick<AgentCtx, "shop" | "gate">;
+export type ReadCtx = Pick<AgentCtx, "shop" | "gate" | "forbidden">;
 
 const CUSTOMER_MATCHES = 5;
 const ORDERS_SHOWN = 20;
@@ -48,6 +48,12 @@ const answer = (value: JsonObject): ToolResult => ({
 
 const sorry = (sentence: string): ToolResult => ({ result: sentence, resultJson: null, isError: true });
 
+/** The same words whether it exists or not; what exists and is somebody else's is counted. */
+function notInScope(ctx: ReadCtx, order: OrderFacts | null, reference: string): ToolResult {
+  if (order !== null) ctx.forbidden("scope");
+  return sorry(outOfScope(reference));
+}
+
 /** The order as typed, or in capitals: people type references either way. */
 export async function findOrder(ctx: ReadCtx, db: Db | Tx, reference: string): Promise<OrderFacts | null> {
   const exact = await ctx.shop.order(db, reference);
@@ -57,7 +63,7 @@ export async function findOrder(ctx: ReadCtx, db: Db | Tx, reference: string): P
 
 async function getOrder(ctx: ReadCtx, db: Db | Tx, scope: Scope, reference: string): Promise<ToolResult> {
   const order = await findOrder(ctx, db, reference);
-  if (order === null || !mayRead(scope, order)) return sorry(outOfScope(reference));
+  if (order === null || !mayRead(scope, order)) return notInScope(ctx, order, reference);
   const live = [
     ...(await ctx.gate.liveOn(db, { kind: "refund", orderRef: order.ref })),
     ...(await ctx.gate.liveOn(db, { kind: "cancel_order", orderRef: order.ref })),
@@ -150,7 +156,7 @@ function operationNote(operation: Operation): string {
 
 async function getShipments(ctx: ReadCtx, db: Db | Tx, scope: Scope, reference: string): Promise<ToolResult> {
   const order = await findOrder(ctx, db, reference);
-  if (order === null || !mayRead(scope, order)) return sorry(outOfScope(reference));
+  if (order === null || !mayRead(scope, order)) return notInScope(ctx, order, reference);
   return answer({
     order: { reference: order.ref, status: order.status },
     shipments: order.shipments.map((shipment) => ({

@@ -45,7 +45,10 @@ export async function computeWrite(
     case "cancel_order": {
       const reference = call.input.order_reference;
       const order = await findOrder(ctx, db, reference);
-      if (order === null || order.customerRef !== rules.scope.customerRef) return no(outOfScope(reference));
+      if (order === null || order.customerRef !== rules.scope.customerRef) {
+        if (order !== null) ctx.forbidden("scope");
+        return no(outOfScope(reference));
+      }
       if (rules.lookedUp !== null && !rules.lookedUp.has(order.ref.toUpperCase())) {
         return no(
           `Order ${order.ref} has not been looked up in this run. Call get_order for it first, read the result, then decide. Nothing was done.`,
@@ -167,6 +170,7 @@ async function cancelSubscription(
     (await ctx.shop.subscription(db, reference)) ??
     (await ctx.shop.subscription(db, reference.toUpperCase()));
   if (subscription === null || subscription.customerRef !== rules.scope.customerRef) {
+    if (subscription !== null) ctx.forbidden("scope");
     return no(subscriptionOutOfScope(reference));
   }
   return {

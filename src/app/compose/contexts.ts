@@ -121,6 +121,7 @@ export function composeContexts(parts: Parts): Contexts {
       gate: turnGate(dispatch),
       shop: shopReads,
       log,
+      forbidden: (what) => parts.metrics.forbidden(what),
       worker: parts.worker,
       leaseMs: config.timing.leaseMs,
       confirmGraceMs: CONFIRM_GRACE_MS,

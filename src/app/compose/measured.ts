@@ -96,6 +96,7 @@ export function measuredLedger(ledger: LedgerCtx, metrics: Metrics): LedgerCtx {
         await ledger.hooks.onSettled(tx, operation);
         tx.afterCommit(() => metrics.operationMoved(operation.kind, operation.status));
       },
+      onIncident: (kind) => metrics.incidentOpened(kind),
     },
   };
 }

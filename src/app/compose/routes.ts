@@ -15,7 +15,9 @@ export interface Readiness {
 
 export function routes(parts: { dispatch: DispatchCtx; metrics: Metrics; readiness: Readiness }): HttpRoutes {
   return {
-    "POST /webhooks/stripe": (req, res) => stripeWebhook(parts.dispatch, req, res),
+    "POST /webhooks/stripe": async (req, res) => {
+      if ((await stripeWebhook(parts.dispatch, req, res)) === "forged") parts.metrics.forbidden("webhook");
+    },
     "GET /healthz": (_req, res) => answer(res, 200, { ok: true }),
     "GET /readyz": async (_req, res) => {
       const checks = await parts.readiness.check();
@@ -34,11 +36,11 @@ async function stripeWebhook(
   dispatch: DispatchCtx,
   req: IncomingMessage,
   res: ServerResponse,
-): Promise<void> {
+): Promise<"answered" | "forged"> {
   const body = await readBody(req);
   if (body === null) {
     answer(res, 413, { error: "the body is larger than 1 MiB" });
-    return;
+    return "answered";
   }
   const signature = req.headers["stripe-signature"];
   const stored = await storeWebhook(
@@ -47,8 +49,12 @@ async function stripeWebhook(
     typeof signature === "string" ? signature : undefined,
     systemClock.now(),
   );
-  if (stored.stored) answer(res, 200, { received: true });
-  else answer(res, 400, { error: stored.reason });
+  if (stored.stored) {
+    answer(res, 200, { received: true });
+    return "answered";
+  }
+  answer(res, 400, { error: stored.reason });
+  return "forged";
 }
 
 async function readBody(req: IncomingMessage): Promise<Buffer | null> {

@@ -3,7 +3,6 @@ import { assertNever } from "../../domain/assert-never.js";
 import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
 import { OPERATION_STATUSES } from "../../domain/operation.js";
-import { ONCALL_ROLE } from "../../domain/policy/policy.js";
 import type {
   FreezeOutcome,
   OpsCommand,
@@ -37,7 +36,6 @@ import { closeAsked, reopenAsked } from "./ops-records.js";
 import type { Click, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, notShown, openModal, type Reply, say } from "./reply.js";
 
-const READING_MAX_AGE_MS = 5_000;
 /** At three in the morning the switch must not ask first. */
 const NO_REASON = "No reason was given.";
 const said = (text: string, max = 800): string => escapeWithin(oneLine(text), max).text;
@@ -46,8 +44,8 @@ const shown = (message: Message): Reply => say(message.text, message.blocks);
 export async function opsCommand(ctx: SlackContext, command: SlashCommand): Promise<Reply> {
   const parsed = ctx.useCases.ops.parse(command.text);
   if (!parsed.ok) {
-    const allowed = await helpFor(ctx, command.userId);
-    if (allowed.kind === "say" && allowed.blocks === undefined) return allowed;
+    const allowed = await ctx.useCases.ops.help({ userId: command.userId });
+    if (allowed.outcome === "refused") return notShown(allowed);
     return say(
       `${said(parsed.sentence)}${parsed.suggestion === null ? "" : ` Did you mean \`${said(parsed.suggestion, 200)}\`?`}`,
     );
@@ -109,17 +107,9 @@ async function runCommand(
   }
 }
 
-/** Help is for on-call, too: what cannot be used is not taught. */
 async function helpFor(ctx: SlackContext, userId: string): Promise<Reply> {
-  const reading = await ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS });
-  if (!reading.ok) return say("Slack could not be asked who you are just now. Please try again in a minute.");
-  const { standing, roles, rolesUnreadable } = reading.person;
-  if (standing === "member" && roles.includes(ONCALL_ROLE)) return shown(opsHelp());
-  return rolesUnreadable.includes(ONCALL_ROLE)
-    ? say("Slack could not be asked just now whether you are on call. Please try again in a minute.")
-    : say(
-        `This is for people in the role ${ONCALL_ROLE}, and you are not in it. Nothing was shown or changed.`,
-      );
+  const view = await ctx.useCases.ops.help({ userId });
+  return view.outcome === "help" ? shown(opsHelp()) : notShown(view);
 }
 
 async function listPage(

@@ -29,7 +29,10 @@ async function cannotFile(
 ): Promise<{ sentence: string; unreadable: boolean } | null> {
   const reading = await ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS });
   const may = mayFile(reading, await ctx.policy());
-  return may.may ? null : { sentence: may.sentence, unreadable: may.reason === "unreadable" };
+  if (may.may) return null;
+  const unreadable = may.reason === "unreadable";
+  if (!unreadable) ctx.metrics.forbidden("file");
+  return { sentence: may.sentence, unreadable };
 }
 
 /** A person's message. `lastTry`: say it rather than come back once more. */

@@ -120,6 +120,10 @@ function slackRequest(
   if (type?.startsWith("application/x-www-form-urlencoded;")) {
     req.headers["content-type"] = "application/x-www-form-urlencoded";
   }
+  // Bolt answers a bad signature by itself, before anything of ours sees it.
+  res.once("finish", () => {
+    if (res.statusCode === 401) options.metrics.refused("signature");
+  });
   receiver.requestListener(req, res);
 }
 

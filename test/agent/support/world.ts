@@ -93,6 +93,7 @@ export interface WorldOptions {
   budgets?: Partial<RunsCtx["newRuns"]["budgets"]>;
   leaseMs?: number;
   confirmGraceMs?: number;
+  forbidden?: (what: "scope" | "policy") => void;
   worker?: string;
 }
 
@@ -158,6 +159,7 @@ export async function agentWorld(options: WorldOptions): Promise<AgentWorld> {
     gate: turnGate(reconcile),
     shop: shopReads,
     log,
+    forbidden: options.forbidden ?? (() => {}),
     worker: options.worker ?? "test-worker",
     leaseMs: options.leaseMs ?? 30_000,
     confirmGraceMs: options.confirmGraceMs ?? 0,
