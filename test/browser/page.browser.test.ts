@@ -63,7 +63,7 @@ describeInBrowser("channels and messages", () => {
     expect(await entry.locator(".count").textContent()).toBe("1");
     await entry.click();
     await page.locator('[data-entry="C_GENERAL"]:not(.channel-unread)').waitFor();
-    expect(await page.locator(".message-mentions").count()).toBe(1);
+    expect(await page.locator("#messages article:has(.mention-me)").count()).toBe(1);
     expect(await page.locator(".new-line").count()).toBe(0);
   });
 
@@ -227,6 +227,32 @@ describeInBrowser("buttons, menus and forms", () => {
     await page.locator("dialog").waitFor({ state: "detached" });
   });
 
+  it("leaves the inspector in use while a form is open, and gives the focus back to the button", async () => {
+    const sb = await sandbox();
+    await socketApp(sb, formApp);
+    await web(sb).chat.postMessage({ channel: "C_APPR", text: "card", blocks: card() });
+    const page = await visit(sb.url, { as: "U_SUP1", path: "/archives/C_APPR" });
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.getByLabel("Note").fill("kept");
+    await page.locator("#inspector-toggle").click();
+    await page.getByRole("tab", { name: "Faults" }).click();
+    await page
+      .locator(".fault-form", { hasText: "any call" })
+      .getByRole("button", { name: "Switch on" })
+      .click();
+    await page.locator(".fault-list").getByText("Any call answers internal_error").waitFor();
+    expect(await page.locator("#sidebar[inert]").count()).toBe(1);
+    await page.keyboard.press("Escape");
+    await page.locator("#inspector").waitFor({ state: "hidden" });
+    expect(await page.getByLabel("Note").inputValue()).toBe("kept");
+    await page.getByLabel("Note").focus();
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    const focused = page.locator("#messages button:focus");
+    await focused.waitFor();
+    expect(await focused.textContent()).toBe("Deny");
+  });
+
   it("stacks forms: the one below has what was typed when the upper one goes", async () => {
     const sb = await sandbox();
     await socketApp(sb, formApp);
@@ -285,6 +311,75 @@ describeInBrowser("buttons, menus and forms", () => {
     await page.locator("#home-body strong", { hasText: "Nothing" }).waitFor();
     await publish("*One* thing waits for you");
     await page.locator("#home-body strong", { hasText: "One" }).waitFor();
+  });
+});
+
+describeInBrowser("threads and files", () => {
+  it("gathers the threads that concern a person, says which are new, and leads into them", async () => {
+    const sb = await sandbox();
+    const mine = await post(sb, "U_AGENT", "C_TICK", "the kettle broke");
+    const other = await post(sb, "U_SUP1", "C_TICK", "nothing of Ada's");
+    const page = await visit(sb.url, { as: "U_AGENT", path: "/archives/C_GENERAL" });
+    const { control } = sb;
+    await control.post({ as: "U_SUP1", channel: "C_TICK", text: "which kettle?", threadTs: mine });
+    await control.post({ as: "U_SUP2", channel: "C_TICK", text: "hm", threadTs: other });
+    const entry = page.locator('[data-entry="threads"]');
+    await page.locator('[data-entry="threads"].channel-unread').waitFor();
+    await entry.click();
+    const list = page.locator("#threads");
+    await list.getByText("which kettle?").waitFor();
+    expect(await list.locator(".thread-entry").count()).toBe(1);
+    expect(await list.locator(".thread-unread").count()).toBe(1);
+    await list.getByRole("button", { name: "Open thread" }).click();
+    await thread(page).getByText("which kettle?").waitFor();
+    await page.locator('[data-entry="threads"]:not(.channel-unread)').waitFor();
+  });
+
+  it("counts no message for one person among the replies of a thread", async () => {
+    const sb = await sandbox();
+    const parent = await post(sb, "U_AGENT", "C_TICK", "please");
+    await sb.control.post({ as: "U_SUP1", channel: "C_TICK", text: "a reply", threadTs: parent });
+    const page = await visit(sb.url, {
+      as: "U_AGENT",
+      path: `/archives/C_TICK/p${parent.replace(".", "")}?thread_ts=${parent}`,
+    });
+    await thread(page).getByText("a reply").waitFor();
+    await web(sb).chat.postEphemeral({
+      channel: "C_TICK",
+      user: "U_AGENT",
+      text: "just you",
+      thread_ts: parent,
+    });
+    await thread(page).getByText("just you").waitFor();
+    expect(await thread(page).locator(".replies-line").textContent()).toBe("1 reply");
+    expect(await page.locator("#messages .replies-count").textContent()).toBe("1 reply");
+  });
+
+  it("sends files by name, also without a word, and lets one of them go first", async () => {
+    const sb = await sandbox();
+    const page = await visit(sb.url, { as: "U_AGENT", path: "/archives/C_TICK" });
+    const image = (name: string) => ({ name, mimeType: "image/png", buffer: Buffer.alloc(2048) });
+    await page.locator("#channel input[type=file]").setInputFiles([image("broken.png"), image("wrong.png")]);
+    await page.getByRole("button", { name: "Leave out wrong.png" }).click();
+    await page.locator("#channel").getByRole("button", { name: "Send" }).click();
+    await messages(page).getByText("broken.png").waitFor();
+    const [sent] = sb.control.messages("U_AGENT", "C_TICK");
+    expect(sent).toMatchObject({
+      subtype: "file_share",
+      text: "",
+      files: [{ name: "broken.png", mimetype: "image/png", size: 2048 }],
+    });
+    expect(await page.locator(".composer-files li").count()).toBe(0);
+  });
+
+  it("says new messages aloud as they stand on the page, not as markup", async () => {
+    const sb = await sandbox();
+    const page = await visit(sb.url, { as: "U_AGENT", path: "/archives/C_TICK" });
+    await web(sb).chat.postMessage({ channel: "C_TICK", text: "*Approved* by <@U_SUP1>: R&amp;D jacket" });
+    await page.locator("#announcer", { hasText: "Approved by @Sam Supervisor: R&D jacket" }).waitFor({
+      state: "attached",
+    });
+    expect(await page.locator("#announcer").textContent()).not.toMatch(/[*<]/u);
   });
 });
 

@@ -11,10 +11,12 @@ import { setUpModals } from "./ui/modals.js";
 import { openSwitcher, setUpPeople } from "./ui/people.js";
 import { setUpSidebar } from "./ui/sidebar.js";
 import { setUpThread } from "./ui/thread.js";
+import { setUpThreads } from "./ui/threads.js";
 
 setUpSidebar();
 setUpChannel();
 setUpThread();
+setUpThreads();
 setUpHome();
 setUpPeople();
 setUpModals();
@@ -37,7 +39,7 @@ store.on(["place"], () => {
   document.body.dataset["place"] = store.place.kind;
   byId("channel").hidden = store.place.kind !== "channel";
 });
-for (const place of ["channel-back", "home-back"]) {
+for (const place of ["channel-back", "home-back", "threads-back"]) {
   byId(place).replaceWith(
     iconButton("back", "Back to the channels", { class: "icon-button back", onclick: () => showList() }),
   );
@@ -53,7 +55,19 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || document.querySelector("dialog[open]") !== null) return;
+  if (event.defaultPrevented || document.querySelector("dialog:modal, .menu:popover-open") !== null) return;
+  if (event.altKey && event.code === "KeyI" && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    showInspector(!store.inspectorOpen);
+    return;
+  }
+  if (event.key === "Escape" && store.inspectorOpen && isIn(event.target, "inspector")) {
+    showInspector(false);
+    byId("inspector-toggle").focus();
+    return;
+  }
+  // Behind a form of the app only the inspector is in use.
+  if (document.querySelector("dialog[open]") !== null) return;
   if (event.key === "Escape") {
     if (store.thread !== null) closeThread();
     else if (store.inspectorOpen) showInspector(false);
@@ -67,11 +81,13 @@ document.addEventListener("keydown", (event) => {
   } else if (event.code === "KeyP") {
     event.preventDefault();
     openSwitcher();
-  } else if (event.code === "KeyI") {
-    event.preventDefault();
-    showInspector(!store.inspectorOpen);
   }
 });
+
+/** @param {EventTarget | null} target @param {string} id */
+function isIn(target, id) {
+  return target instanceof Node && byId(id).contains(target);
+}
 
 /** The next channel of the list. @param {number} by */
 function step(by) {

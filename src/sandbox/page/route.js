@@ -18,6 +18,7 @@ export async function start() {
   store.inspectorOpen = params.has("inspector");
   await loadWorkspace();
   await openFromAddress();
+  document.body.toggleAttribute("data-ready", true);
   window.addEventListener("popstate", () => void openFromAddress());
   NARROW.addEventListener("change", () => {
     if (!isNarrow() && store.place.kind === "list") void openFirstChannel();
@@ -41,6 +42,13 @@ async function loadWorkspace() {
   store.clockSkewMs = workspace.clock.nowMs - Date.now();
   openLive(workspace.streamSeq, () => void reload());
   store.emit("workspace");
+  void loadInspector();
+  // All of the person's channels: their unread threads are told in the sidebar.
+  for (const channel of workspace.channels) if (channel.isMember) void loadMessages(channel.id, null);
+}
+
+/** What the inspector shows comes after the workspace: nobody waits for it. */
+async function loadInspector() {
   const [journal, faults] = await Promise.all([get("journal?limit=500"), get("faults")]);
   store.journal = /** @type {{ entries: JournalEntry[] }} */ (journal).entries;
   store.faults = /** @type {{ faults: ActiveFault[] }} */ (faults).faults;
@@ -55,6 +63,7 @@ export async function reload() {
   if (place.kind === "channel" && store.channel(place.channel) !== undefined) {
     await openChannel(place.channel, { thread, push: false });
   } else if (place.kind === "home") openHome({ push: false });
+  else if (place.kind === "threads") openThreads({ push: false });
   else await openFirstChannel();
 }
 
@@ -74,6 +83,7 @@ async function openFromAddress() {
   if (channel !== undefined)
     toast(`${store.workspace?.me.realName ?? "This person"} cannot see that channel.`, { kind: "error" });
   if (params.get("view") === "home") openHome({ push: false });
+  else if (params.get("view") === "threads") openThreads({ push: false });
   else await openFirstChannel();
 }
 
@@ -87,7 +97,7 @@ async function openFirstChannel() {
 function writeAddress(push) {
   const { place } = store;
   const params = new URLSearchParams({ as: store.as });
-  if (place.kind === "home") params.set("view", "home");
+  if (place.kind === "home" || place.kind === "threads") params.set("view", place.kind);
   if (store.thread !== null) params.set("thread_ts", store.thread);
   if (store.inspectorOpen) params.set("inspector", "");
   const path = place.kind === "channel" ? `/archives/${encodeURIComponent(place.channel)}` : "/";
@@ -123,6 +133,20 @@ export function openHome({ push = true } = {}) {
   go({ kind: "home" }, push);
   store.emit("thread");
   void act("open-home", { tab: "home" });
+}
+
+/** The person's threads of all channels. @param {{ push?: boolean }} [options] */
+export function openThreads({ push = true } = {}) {
+  store.thread = null;
+  go({ kind: "threads" }, push);
+  store.emit("thread");
+}
+
+/** @param {string} channel @param {string} ts of the parent */
+export async function loadThread(channel, ts) {
+  if (store.loadedThreads.has(`${channel}/${ts}`)) return;
+  store.loadedThreads.add(`${channel}/${ts}`);
+  await loadMessages(channel, ts);
 }
 
 /** The list of channels, on a narrow screen a place of its own. @param {{ push?: boolean }} [options] */
@@ -164,6 +188,7 @@ export async function become(as) {
   await loadWorkspace();
   const channel = place.kind === "channel" ? store.channel(place.channel) : undefined;
   if (place.kind === "home") openHome();
+  else if (place.kind === "threads") openThreads();
   else if (place.kind === "list" && isNarrow()) showList();
   else if (channel !== undefined && channel.kind !== "dm") await openChannel(channel.id);
   else await openFirstChannel();

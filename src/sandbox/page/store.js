@@ -4,7 +4,7 @@
  */
 /** @import { ActiveFault, JournalEntry, MessageView, PersonView, UserGroupView, WorkspaceView } from "../slack/control-types.js" */
 
-/** @typedef {{ kind: "channel", channel: string } | { kind: "home" } | { kind: "list" }} Place */
+/** @typedef {{ kind: "channel", channel: string } | { kind: "home" } | { kind: "threads" } | { kind: "list" }} Place */
 /**
  * What changed. `workspace`: everything may have.
  * @typedef {"workspace" | "channels" | "message" | "messages" | "modals" | "home" | "people" | "connection" | "journal" | "faults"
@@ -133,6 +133,31 @@ class Store {
         threadTs === null ? m.threadTs === null || m.broadcast : m.ts === threadTs || m.threadTs === threadTs,
       )
       .sort((a, b) => (a.ts < b.ts ? -1 : 1));
+  }
+
+  /** Threads of this person, the one with the newest reply first. @returns {{ parent: MessageView, isUnread: boolean }[]} */
+  threads() {
+    return [...this.messages.entries()]
+      .filter(([id]) => this.channel(id)?.isMember === true)
+      .flatMap(([id, known]) =>
+        [...known.values()]
+          .filter((m) => m.replyCount > 0 && this.#concernsMe(m, known))
+          .map((parent) => ({
+            parent,
+            isUnread: (parent.latestReplyTs ?? "") > (this.channel(id)?.lastReadTs ?? ""),
+          })),
+      )
+      .sort((a, b) => ((a.parent.latestReplyTs ?? "") < (b.parent.latestReplyTs ?? "") ? 1 : -1));
+  }
+
+  /** @param {MessageView} parent @param {Map<string, MessageView>} known messages of its channel */
+  #concernsMe(parent, known) {
+    return (
+      parent.user === this.as ||
+      parent.mentionsMe ||
+      parent.replyUsers.includes(this.as) ||
+      [...known.values()].some((m) => m.threadTs === parent.ts && m.mentionsMe && !m.ephemeral)
+    );
   }
 
   /** Forgets what belongs to one person, before another looks. */

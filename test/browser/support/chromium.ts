@@ -76,7 +76,7 @@ export function visitor(): Visitor {
         if (message.type() === "error" && !isAnswer) wrong.push(message.text());
       });
       await page.goto(`${baseUrl}${path}${path.includes("?") ? "&" : "?"}as=${as}`);
-      await page.locator("#channels button").first().waitFor({ state: "attached" });
+      await page.locator("body[data-ready]").waitFor({ state: "attached" });
       return page;
     },
   };

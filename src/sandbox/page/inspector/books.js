@@ -20,7 +20,7 @@ export function booksPanel() {
     h(
       "p",
       { class: "panel-intro" },
-      "Left: what our ledger believes. Right: what the payments sandbox really committed, counted in its own database.",
+      "Left: our ledger. Right: the provider's own list of refunds, kept in its own database.",
     ),
     note,
     rows,

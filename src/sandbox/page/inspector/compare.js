@@ -129,7 +129,11 @@ function judge(operation, effects) {
 export function money(amount, currency) {
   if (amount === null || currency === "") return "";
   try {
-    const format = new Intl.NumberFormat("en-GB", { style: "currency", currency });
+    const format = new Intl.NumberFormat("en-GB", {
+      style: "currency",
+      currency,
+      currencyDisplay: "narrowSymbol",
+    });
     const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
     return `${format.format(amount / 10 ** digits)} ${currency}`;
   } catch {

@@ -13,11 +13,11 @@ export function setUpInspector() {
   const toggle = byId("inspector-toggle");
   /** @type {[string, string, Panel][]} */
   const panels = [
-    ["wire", "Wire", wirePanel()],
+    ["requests", "Requests", wirePanel()],
     ["faults", "Faults", faultsPanel()],
     ["books", "Books", booksPanel()],
   ];
-  let current = "wire";
+  let current = "requests";
   const tabs = panels.map(([id, name, panel]) => {
     panel.element.id = `panel-${id}`;
     panel.element.setAttribute("role", "tabpanel");

@@ -4,6 +4,7 @@ import { act } from "../api.js";
 import { byId, fill, h, icon } from "../dom.js";
 import { openHome } from "../route.js";
 import { store } from "../store.js";
+import { mrkdwn } from "../text/render.js";
 import { Composer } from "./composer.js";
 import { MessageList } from "./message-list.js";
 
@@ -109,6 +110,14 @@ function markRead(list) {
   void act("read", { channel: channel.id, ts: last });
 }
 
+const SPOKEN_MOST = 200;
+
+/** The text as it stands on the page: names for ids, dates in words, no signs of markup. @param {string} source */
+function spokenText(source) {
+  const text = h("span", null, mrkdwn(source)).textContent ?? "";
+  return text.length > SPOKEN_MOST ? `${text.slice(0, SPOKEN_MOST)}…` : text;
+}
+
 /** @type {Set<string>} */
 const spoken = new Set();
 
@@ -118,5 +127,5 @@ function announce({ channel = "", ts = "" }) {
   const open = store.openChannel;
   if (message === undefined || open?.id !== channel || message.user === store.as || spoken.has(ts)) return;
   spoken.add(ts);
-  byId("announcer").textContent = `${message.authorName}: ${message.text.slice(0, 200)}`;
+  byId("announcer").textContent = `${message.authorName}: ${spokenText(message.text)}`;
 }

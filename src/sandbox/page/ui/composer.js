@@ -1,15 +1,20 @@
 /** Where a person writes: a message, a reply, or a slash command; with completion. */
 import { act } from "../api.js";
-import { h, icon, iconButton } from "../dom.js";
+import { fill, h, icon, iconButton } from "../dom.js";
 import { store } from "../store.js";
 import { Completion } from "./completion.js";
 import { openMenu } from "./menu.js";
+import { toast } from "./toasts.js";
+
+const FILES_MOST = 10;
 
 export class Composer {
   #channel = "";
   /** @type {string | null} */
   #thread = null;
   #sending = false;
+  /** @type {{ name: string, mimetype: string, size: number }[]} */
+  #files = [];
 
   /** @param {{ label: string, withBroadcast: boolean }} options */
   constructor({ label, withBroadcast }) {
@@ -31,19 +36,42 @@ export class Composer {
       { type: "submit", class: "send-button", "aria-label": "Send", title: "Send (Enter)" },
       icon("send"),
     );
+    this.picker = h("input", { type: "file", multiple: true, hidden: true });
+    this.picker.addEventListener("change", () => {
+      this.#attach(this.picker.files ?? []);
+      this.picker.value = "";
+    });
+    const attach = iconButton("clip", "Attach files", { onclick: () => this.picker.click() });
+    this.fileList = h("ul", { class: "composer-files", "aria-label": "Files to send", hidden: true });
     this.completion = new Completion(this.input);
     this.reason = h("p", { class: "composer-reason" });
     this.form = h(
       "form",
       { class: "composer" },
       this.completion.element,
-      h("div", { class: "composer-box" }, shortcuts, this.input, this.sendButton),
+      h(
+        "div",
+        { class: "composer-box" },
+        this.fileList,
+        h("div", { class: "composer-line" }, shortcuts, attach, this.input, this.picker, this.sendButton),
+      ),
       withBroadcast ? h("label", { class: "broadcast" }, this.broadcast, this.broadcastName) : null,
     );
     this.element = h("div", { class: "composer-place" }, this.reason, this.form);
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#send();
+    });
+    this.input.addEventListener("paste", (event) => {
+      const files = event.clipboardData?.files;
+      if (files === undefined || files.length === 0) return;
+      event.preventDefault();
+      this.#attach(files);
+    });
+    this.form.addEventListener("dragover", (event) => event.preventDefault());
+    this.form.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.#attach(event.dataTransfer?.files ?? []);
     });
     this.input.addEventListener("keydown", (event) => this.#keys(event));
     this.input.addEventListener("input", () => {
@@ -74,7 +102,47 @@ export class Composer {
     if (same) return;
     this.input.value = store.drafts.get(this.#key()) ?? "";
     this.broadcast.checked = false;
+    this.#files = [];
     this.completion.close();
+    this.#drawFiles();
+  }
+
+  /** Name, kind and size go along; what is in a file stays on this machine. @param {ArrayLike<File>} files */
+  #attach(files) {
+    this.#files.push(
+      ...Array.from(files, ({ name, type, size }) => ({
+        name,
+        mimetype: type === "" ? "application/octet-stream" : type,
+        size,
+      })),
+    );
+    if (this.#files.length > FILES_MOST) {
+      this.#files.length = FILES_MOST;
+      toast(`A message takes ${FILES_MOST} files at most.`, { kind: "error" });
+    }
+    this.#drawFiles();
+    this.input.focus();
+  }
+
+  #drawFiles() {
+    this.fileList.hidden = this.#files.length === 0;
+    fill(
+      this.fileList,
+      this.#files.map((file, index) =>
+        h(
+          "li",
+          null,
+          h("span", { class: "file-name" }, file.name),
+          iconButton("close", `Leave out ${file.name}`, {
+            onclick: () => {
+              this.#files.splice(index, 1);
+              this.#drawFiles();
+              this.input.focus();
+            },
+          }),
+        ),
+      ),
+    );
     this.#grow();
   }
 
@@ -98,7 +166,7 @@ export class Composer {
       this.input.style.height = "auto";
       this.input.style.height = `${Math.min(this.input.scrollHeight, 220)}px`;
     }
-    this.sendButton.disabled = this.input.value.trim() === "";
+    this.sendButton.disabled = this.input.value.trim() === "" && this.#files.length === 0;
   }
 
   /** @param {KeyboardEvent} event */
@@ -115,11 +183,13 @@ export class Composer {
 
   async #send() {
     const text = this.input.value.trim();
-    if (text === "" || this.#sending) return;
+    if ((text === "" && this.#files.length === 0) || this.#sending) return;
     this.#sending = true;
     this.form.setAttribute("aria-busy", "true");
     const key = this.#key();
-    const sent = await (text.startsWith("/") ? this.#command(text) : this.#post(text));
+    const sent = await (text.startsWith("/") && this.#files.length === 0
+      ? this.#command(text)
+      : this.#post(text));
     this.#sending = false;
     this.form.removeAttribute("aria-busy");
     if (!sent) return;
@@ -127,14 +197,16 @@ export class Composer {
     if (key !== this.#key()) return;
     if (this.input.value.trim() === text) this.input.value = "";
     this.broadcast.checked = false;
+    this.#files = [];
     this.completion.close();
-    this.#grow();
+    this.#drawFiles();
   }
 
   /** @param {string} text */
   async #post(text) {
     const reply = this.#thread === null ? {} : { threadTs: this.#thread, broadcast: this.broadcast.checked };
-    return (await act("post", { channel: this.#channel, text, ...reply })).ok;
+    const files = this.#files.length === 0 ? {} : { files: this.#files };
+    return (await act("post", { channel: this.#channel, text, ...files, ...reply })).ok;
   }
 
   /** @param {string} text */

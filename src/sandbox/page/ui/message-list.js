@@ -63,7 +63,7 @@ export class MessageList {
         follows(message, previous) &&
         !(this.inThread && previous?.threadTs === null);
       wanted.push(this.#node(message, compact));
-      if (this.inThread && message.threadTs === null) wanted.push(repliesLine(all.length - 1));
+      if (this.inThread && message.threadTs === null) wanted.push(repliesLine(all.filter(isReply).length));
       previous = message;
     }
     this.#place(wanted);
@@ -134,6 +134,7 @@ export class MessageList {
     if (node === undefined) return false;
     node.scrollIntoView({ block: "center" });
     node.classList.add("message-wanted");
+    node.addEventListener("blur", () => node.classList.remove("message-wanted"), { once: true });
     node.focus({ preventScroll: true });
     return true;
   }
@@ -167,6 +168,9 @@ function follows(message, previous) {
     tsMs(message.ts) - tsMs(previous.ts) < TOGETHER_MS
   );
 }
+
+/** What only one person sees is no reply. @param {MessageView} message */
+const isReply = (message) => message.threadTs !== null && !message.ephemeral;
 
 /** @param {number} count */
 function repliesLine(count) {

@@ -58,7 +58,6 @@ function classes(message, { compact }) {
   const names = ["message"];
   if (compact) names.push("message-compact");
   if (message.ephemeral) names.push("message-ephemeral");
-  if (message.mentionsMe) names.push("message-mentions");
   if (message.streaming) names.push("message-streaming");
   if (message.subtype !== null && /^(?:channel|group)_|^tombstone$/u.test(message.subtype))
     names.push("message-system");

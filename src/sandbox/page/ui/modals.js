@@ -3,7 +3,7 @@
 import { act } from "../api.js";
 import { renderBlocks } from "../blocks/render.js";
 import { Surface } from "../blocks/surface.js";
-import { h, iconButton } from "../dom.js";
+import { byId, h, iconButton } from "../dom.js";
 import { store } from "../store.js";
 import { avatar } from "./avatar.js";
 import { toast } from "./toasts.js";
@@ -12,13 +12,29 @@ import { toast } from "./toasts.js";
 let dialog = null;
 /** @type {{ id: string, surface: Surface } | null} */
 let shown = null;
+/** What dims the workspace behind the form. @type {HTMLElement | null} */
+let layer = null;
 /** Typed values of every view of the stack. @type {Map<string, Record<string, import("../../slack/control-types.js").InputValue>>} */
 const typed = new Map();
-/** @type {Element | null} */
-let opener = null;
+/** Gives the focus back to what opened the form, also when that was drawn anew meanwhile. */
+let giveBack = () => {};
 
 export function setUpModals() {
   store.on(["workspace", "modals"], draw);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || dialog === null) return;
+    const target = event.target instanceof Element ? event.target : null;
+    // A dialog or menu above the form closes first; in the inspector Escape is the inspector's.
+    if (document.querySelector("dialog:modal, .menu:popover-open") !== null || target?.closest("#inspector"))
+      return;
+    event.preventDefault();
+    leave(false);
+  });
+}
+
+/** The parts of the workspace behind a form take neither clicks nor the focus. @param {boolean} held */
+function holdWorkspace(held) {
+  for (const id of ["sidebar", "stage", "thread", "me"]) byId(id).inert = held;
 }
 
 function draw() {
@@ -36,18 +52,19 @@ function draw() {
   const form = formOf(top, stack.length, surface);
   surface.restore(typed.get(top.id) ?? {});
   if (dialog === null) {
-    opener = document.activeElement;
+    giveBack = wayBack(document.activeElement);
     dialog = h("dialog", { class: "dialog modal", "aria-labelledby": "modal-title" });
-    dialog.addEventListener("cancel", (event) => {
-      event.preventDefault();
-      leave(false);
-    });
-    document.body.append(dialog);
+    layer = h("div", { class: "modal-layer" }, dialog);
+    document.body.append(layer);
   }
   const scroll = dialog.querySelector(".dialog-body")?.scrollTop ?? 0;
   dialog.replaceChildren(form);
   shown = { id: top.id, surface };
-  if (!dialog.open) dialog.showModal();
+  if (!dialog.open) {
+    // Not `showModal`: the inspector beside it stays in use, to switch a fault on while a form is open.
+    dialog.show();
+    holdWorkspace(true);
+  }
   if (!another) form.querySelector(".dialog-body")?.scrollTo(0, scroll);
   setFocus(form, another ? null : focus, Object.keys(top.errors).length > 0);
 }
@@ -110,11 +127,33 @@ function leave(all) {
 function close() {
   if (dialog === null) return;
   dialog.close();
-  dialog.remove();
+  layer?.remove();
+  layer = null;
+  holdWorkspace(false);
   dialog = null;
   shown = null;
-  if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true });
-  opener = null;
+  giveBack();
+  giveBack = () => {};
+}
+
+/** @param {Element | null} opener @returns {() => void} */
+function wayBack(opener) {
+  const list = opener?.closest("[id]")?.id ?? "";
+  const ts = opener?.closest("article")?.dataset["ts"];
+  const { block, action } = opener instanceof HTMLElement ? opener.dataset : {};
+  const message = ts === undefined ? "" : `article[data-ts="${CSS.escape(ts)}"]`;
+  const control =
+    block === undefined || action === undefined
+      ? ""
+      : `[data-block="${CSS.escape(block)}"][data-action="${CSS.escape(action)}"]`;
+  return () => {
+    const again = [`${message} ${control}`, message]
+      .filter((selector) => selector.trim() !== "")
+      .map((selector) => document.getElementById(list)?.querySelector(selector))
+      .find((found) => found != null);
+    const target = opener?.isConnected === true ? opener : again;
+    if (target instanceof HTMLElement) target.focus({ preventScroll: true });
+  };
 }
 
 /** Which input has the focus, so that it can have it again. */

@@ -1,12 +1,12 @@
 /** The list of channels with what is unread, direct messages, and the app. */
 /** @import { ChannelView } from "../../slack/control-types.js" */
 import { byId, fill, h, icon } from "../dom.js";
-import { openChannel, openHome } from "../route.js";
+import { openChannel, openHome, openThreads } from "../route.js";
 import { store } from "../store.js";
 import { avatar } from "./avatar.js";
 
 export function setUpSidebar() {
-  store.on(["workspace", "channels", "place", "people"], draw);
+  store.on(["workspace", "channels", "place", "people", "messages"], draw);
   byId("sidebar").addEventListener("keydown", moveFocus);
 }
 
@@ -22,6 +22,7 @@ function draw() {
   const direct = workspace.channels.filter((c) => c.kind === "dm" && c.dmWith !== workspace.app.botUserId);
   fill(
     byId("channels"),
+    h("ul", { class: "channel-top" }, h("li", null, threadsEntry())),
     group("Channels", mine.map(entry)),
     others.length > 0 ? group("Not joined", others.map(entry)) : null,
     direct.length > 0 ? group("Direct messages", direct.map(entry)) : null,
@@ -79,6 +80,26 @@ function entry(channel) {
     channel.mentionCount > 0 ? h("span", { class: "count" }, channel.mentionCount) : null,
   );
   node.addEventListener("click", () => void openChannel(channel.id));
+  return node;
+}
+
+/** The way to the person's threads. */
+function threadsEntry() {
+  const open = store.place.kind === "threads";
+  const unread = store.threads().filter((t) => t.isUnread).length;
+  const node = h(
+    "button",
+    {
+      type: "button",
+      class: `channel-entry${open ? " channel-open" : ""}${unread > 0 ? " channel-unread" : ""}`,
+      "aria-current": open ? "page" : null,
+      "aria-label": unread > 0 ? `Threads, ${unread} unread` : null,
+      data: { entry: "threads" },
+    },
+    icon("threads"),
+    h("span", { class: "channel-name" }, "Threads"),
+  );
+  node.addEventListener("click", () => openThreads());
   return node;
 }
 
