@@ -141,7 +141,8 @@ program
   .description("everything on this machine, without an account anywhere")
   .option("--story <name>", "play one story without a hand on the keyboard")
   .option("--out <dir>", "where the story writes trace.json and effect-report.json", ".countersign/story")
-  .action(async (options: { story?: string; out: string }) =>
+  .option("--watch", "play the story in slow motion once a page is open, and keep the page at its end")
+  .action(async (options: { story?: string; out: string; watch?: boolean }) =>
     (await import("./commands/demo.js")).demo(options),
   );
 

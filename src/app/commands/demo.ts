@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { demoEnvironment } from "../../config/host.js";
 import { runDemo } from "../demo/index.js";
@@ -6,21 +8,33 @@ import { portIsFree } from "../demo/ports.js";
 import { CommandFailure } from "../exit.js";
 import { print } from "../output.js";
 
-/** `countersign demo [--story NAME --out DIR]` */
-export async function demo(options: { story?: string; out: string }): Promise<void> {
+/** `countersign demo [--story NAME --out DIR [--watch]]` */
+export async function demo(options: { story?: string; out: string; watch?: boolean }): Promise<void> {
   const settings = demoEnvironment();
   if (options.story === undefined) {
     await runDemo({ ...settings, dataDir: path.resolve(".countersign") }, interrupted());
     return;
   }
-  const wrong = await playStory({
-    name: options.story,
-    slackPort: (await portIsFree(settings.slackPort)) ? settings.slackPort : 0,
-    stopped: interrupted(),
-    outDir: path.resolve(options.out),
-    dataDir: path.resolve(options.out, ".data"),
-    ...(settings.databaseServerUrl === undefined ? {} : { databaseServerUrl: settings.databaseServerUrl }),
-  });
+  const isFree = await portIsFree(settings.slackPort);
+  if (!isFree) {
+    print(`Port ${settings.slackPort} is taken: the page gets another one. DEMO_PORT chooses it.`);
+  }
+  // A story begins with an empty world, and only its two files stay.
+  const dataDir = mkdtempSync(path.join(tmpdir(), "countersign-story-"));
+  let wrong: readonly string[];
+  try {
+    wrong = await playStory({
+      name: options.story,
+      slackPort: isFree ? settings.slackPort : 0,
+      watch: options.watch === true,
+      stopped: interrupted(),
+      outDir: path.resolve(options.out),
+      dataDir,
+      ...(settings.databaseServerUrl === undefined ? {} : { databaseServerUrl: settings.databaseServerUrl }),
+    });
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
   if (wrong.length > 0) {
     throw new CommandFailure(
       `The story did not end as it should:\n${wrong.map((line) => `  ${line}`).join("\n")}`,

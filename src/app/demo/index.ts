@@ -6,6 +6,7 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { hostEnvironment, plannerEnvironment } from "../../config/host.js";
 import { type OpenDb, openDb } from "../../db/connect.js";
+import { FAULT_WORDS } from "../../sandbox/payments/index.js";
 import { demoShop } from "../../shop/index.js";
 import { complain, print } from "../output.js";
 import { systemClock } from "../system.js";
@@ -107,9 +108,9 @@ function greet(world: World, logFile: string, pid: number): void {
   print("  1. As Ada Filer, post in #support-tickets:");
   print("       Tom Whitfield's jacket arrived torn, order ORD-10042. Please refund the £180.00.");
   print("  2. Open the thread and press Confirm: this is the customer.");
-  print("  3. Switch to Sam Supervisor, open #approvals and press Approve.");
+  print(`  3. To see the hard part, open Inspector, Faults and switch on: ${FAULT_WORDS.commit_then_drop}.`);
   print(
-    "  4. Before approving, arm a fault in the inspector (commit, then lose the answer) and watch it being reconciled.",
+    "  4. Switch to Sam Supervisor, open #approvals and press Approve. The outcome is checked, not guessed.",
   );
   print("  5. As on-call, type /ops list in #ops.");
   print("");

@@ -1,6 +1,7 @@
 /** Plays one story to its end, writes what happened, and judges it by both books. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type OpenDb, openDb } from "../../db/connect.js";
 import { isRunId } from "../../domain/ids.js";
 import { traceRun } from "../../runs/index.js";
@@ -12,7 +13,7 @@ import { readOperationsJson } from "./inspector.js";
 import { prepareShop } from "./seed.js";
 import { Stage, type Thread } from "./stage.js";
 import { STORIES, type Story } from "./stories/index.js";
-import { startWorld, type WorldOptions } from "./world.js";
+import { startWorld, type World, type WorldOptions } from "./world.js";
 
 /** Timing under which a story can be watched and yet ends within a minute. */
 export const STORY_TIMING = {
@@ -25,10 +26,18 @@ export const STORY_TIMING = {
   LOG_LEVEL: "info",
 } as const;
 
+/** An open outcome stays in view for some seconds. */
+const WATCH_TIMING = { RECONCILE_BASE_MS: "5000", RECONCILE_MAX_MS: "5000" } as const;
+/** Between what people do, when somebody watches. */
+const PACE_MS = 3_000;
+const LOOK_MS = 250;
+
 export interface PlayOptions {
   name: string;
   /** Of the page on which it can be watched; left out: any free one. */
   slackPort?: number;
+  /** In slow motion, from when a page is open; at its end the page stays until `stopped`. */
+  watch?: boolean;
   /** Ends the story early and cleans up. */
   stopped?: AbortSignal;
   outDir: string;
@@ -75,21 +84,53 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
       ...(story.env === undefined ? {} : { extraEnv: story.env }),
       ...(options.tell === undefined ? {} : { tell: options.tell }),
       ...(options.stopped === undefined ? {} : { stopped: options.stopped }),
+      ...(options.watch === true ? { pace: () => look(PACE_MS, options.stopped) } : {}),
     });
-    (options.tell ?? print)(`${story.name}: ${story.shows}`);
-    (options.tell ?? print)(`Watch it on ${world.slack.url}`);
+    const tell = options.tell ?? print;
+    tell(`${story.name}: ${story.shows}`);
+    tell(`Watch it on ${world.slack.url}/archives/C_TICK?as=U_AGENT`);
     await stage.open();
     await stage.start();
+    if (options.watch === true) await firstLook(world, tell, options.stopped);
     const thread = await story.play(stage);
     await stage.settled(thread, story.expected.runState);
     stage.assertFaultsFired();
-    return await judge(story, stage, thread, options.outDir);
+    const wrong = await judge(story, stage, thread, options.outDir);
+    if (options.watch === true) await lastLook(world, thread, tell, options.stopped);
+    return wrong;
   } finally {
     stage?.calm();
     await stage?.stop();
     await db?.close();
     await world.stop();
   }
+}
+
+/** Waits for somebody to open the page. */
+async function firstLook(world: World, tell: (line: string) => void, stopped?: AbortSignal): Promise<void> {
+  if (world.slack.control.watchers() > 0) return;
+  tell("It begins when the page is open.");
+  while (world.slack.control.watchers() === 0 && stopped?.aborted !== true) await look(LOOK_MS, stopped);
+}
+
+/** Keeps everything up until it is stopped. */
+async function lastLook(
+  world: World,
+  thread: Thread,
+  tell: (line: string) => void,
+  stopped?: AbortSignal,
+): Promise<void> {
+  const message = `p${thread.ts.replace(".", "")}?thread_ts=${thread.ts}`;
+  tell(`The end. The thread: ${world.slack.url}/archives/${thread.channel}/${message}&as=${thread.filer}`);
+  tell("The page stays until Ctrl-C.");
+  while (stopped !== undefined && !stopped.aborted) await look(LOOK_MS, stopped);
+}
+
+/** A pause that a stop cuts short. */
+async function look(ms: number, stopped?: AbortSignal): Promise<void> {
+  await pause(ms, undefined, stopped === undefined ? {} : { signal: stopped }).catch((error: unknown) => {
+    if (stopped?.aborted !== true) throw error;
+  });
 }
 
 function worldOptions(options: PlayOptions, story: Story): WorldOptions {
@@ -102,7 +143,7 @@ function worldOptions(options: PlayOptions, story: Story): WorldOptions {
     transport: options.transport ?? "socket",
     policyFile: path.resolve(story.policy ?? "policies/default.yaml"),
     shop: demoShop({ today: systemClock.now() }),
-    extraEnv: STORY_TIMING,
+    extraEnv: options.watch === true ? { ...STORY_TIMING, ...WATCH_TIMING } : STORY_TIMING,
     keepWorkspace: false,
     ...(options.databaseServerUrl === undefined ? {} : { databaseServerUrl: options.databaseServerUrl }),
     ...(options.databaseName === undefined ? {} : { databaseName: options.databaseName }),

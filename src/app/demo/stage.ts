@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { hostEnvironment } from "../../config/host.js";
 import type { Db } from "../../db/connect.js";
 import { formatMoney, money } from "../../domain/money.js";
-import type { FaultSpec } from "../../sandbox/payments/index.js";
+import { FAULT_WORDS, type FaultSpec } from "../../sandbox/payments/index.js";
 import type { MessageView } from "../../sandbox/slack/control-types.js";
 import type { ShopFile } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
@@ -28,6 +28,8 @@ export interface StageOptions {
   extraEnv?: Readonly<Record<string, string>>;
   /** Hears what happens, line by line. Default: stdout. */
   tell?: (line: string) => void;
+  /** Waited for before each act of a person, so that somebody can follow on the page. */
+  pace?: () => Promise<void>;
 }
 
 export interface Phase {
@@ -51,6 +53,7 @@ export class Stage {
   readonly #stopped: AbortSignal | undefined;
   readonly #extraEnv: Readonly<Record<string, string>>;
   readonly #tell: (line: string) => void;
+  readonly #pace: () => Promise<void>;
   #product: Product | null = null;
   /** Operations of earlier stories on the same database do not count. */
   #before: ReadonlySet<string> = new Set();
@@ -70,6 +73,7 @@ export class Stage {
     this.#stopped = options.stopped;
     this.#extraEnv = options.extraEnv ?? {};
     this.#tell = options.tell ?? print;
+    this.#pace = options.pace ?? (() => Promise.resolve());
   }
 
   /** Remembers what both books hold already, so that only this story's effects are counted. */
@@ -108,6 +112,7 @@ export class Stage {
 
   /** Files a ticket as a message in the tickets channel. */
   async file(as: string, text: string): Promise<Thread> {
+    await this.#pace();
     this.say(`${as} files: ${text}`);
     const posted = await this.world.slack.control.post({ as, channel: "C_TICK", text });
     if (!posted.ok) throw new Error(`the ticket could not be posted: ${posted.message}`);
@@ -123,6 +128,7 @@ export class Stage {
   /** Presses the newest button in the thread whose label begins so, as soon as it is there. */
   async press(as: string, thread: Thread, label: string): Promise<void> {
     const message = await this.messageWith(thread, label);
+    await this.#pace();
     const pressed = await this.world.slack.control.click({
       as,
       at: { channel: message.channel, ts: message.ts },
@@ -147,6 +153,7 @@ export class Stage {
     const modal = await this.until(`a form for ${as}`, async () =>
       this.world.slack.control.modals(as).at(-1),
     );
+    await this.#pace();
     const sent = await this.world.slack.control.submitView({ as, viewId: modal.id, values });
     if (!sent.ok) throw new Error(`the form "${modal.title}" was not accepted: ${sent.message}`);
   }
@@ -175,6 +182,7 @@ export class Stage {
         .reverse()
         .find((message) => buttonLabels(message).some((text) => text.startsWith(label))),
     );
+    await this.#pace();
     const pressed = await this.world.slack.control.click({
       as,
       at: { channel: card.channel, ts: card.ts },
@@ -195,7 +203,7 @@ export class Stage {
   fault(spec: FaultSpec): string {
     const id = this.world.payments.control.arm(spec);
     this.#faults.push(id);
-    this.say(`the provider will misbehave: ${spec.kind}`);
+    this.say(`fault at the provider: ${FAULT_WORDS[spec.kind]}`);
     return id;
   }
 

@@ -19,6 +19,7 @@ import * as store from "./store.js";
 import { createWebhooks, type WebhookTarget } from "./webhooks.js";
 
 export type { PaymentsControl } from "./control.js";
+export { FAULT_WORDS } from "./fault-words.js";
 export type { FaultSpec } from "./faults.js";
 export type { ProviderPromises } from "./promises.js";
 export { signatureHeader } from "./webhooks.js";

@@ -582,6 +582,8 @@ export interface SlackSandboxControl {
   journal(after?: number, limit?: number): JournalEntry[];
   /** Live events for a person, from now on; returns the function that ends it. */
   subscribe(as: string, listener: (event: StreamEvent, seq: number) => void): () => void;
+  /** Readers of the live stream: open pages, and subscriptions in process. */
+  watchers(): number;
   /** Resolves when no delivery, retry or act is under way (retries that wait for minutes do not count). */
   idle(): Promise<void>;
   /** Back to the seeded workspace; faults, journal and clock too. */

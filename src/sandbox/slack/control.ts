@@ -59,6 +59,7 @@ function looker(ctx: SandboxContext, id: string): Person {
 }
 
 export function createControl(ctx: SandboxContext, parts: ControlParts): SlackSandboxControl {
+  const watching = new Set<() => void>();
   const connected = (): number =>
     ctx.settings.mode === "socket" ? parts.socket.connected() : parts.http.connected();
 
@@ -149,12 +150,19 @@ export function createControl(ctx: SandboxContext, parts: ControlParts): SlackSa
     },
 
     journal: (after, limit) => ctx.journal.read(after, limit),
-    subscribe: (as, listener) =>
-      ctx.hub.listen((change, seq) => {
+    subscribe: (as, listener) => {
+      const end = ctx.hub.listen((change, seq) => {
         const person = findPerson(ctx, as);
         if (!person) return;
         for (const event of eventsFor(ctx, person, change, connected)) listener(event, seq);
-      }),
+      });
+      watching.add(end);
+      return () => {
+        watching.delete(end);
+        end();
+      };
+    },
+    watchers: () => watching.size,
     idle: () => ctx.work.idle(),
     reset: parts.reset,
   };

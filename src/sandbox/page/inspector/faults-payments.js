@@ -6,18 +6,21 @@ import { action, choose, count, fieldset } from "./form.js";
 
 const EVERY_MS = 2_000;
 
-/** Kind, words, and how it is armed. `times` is put in by the form. @type {[string, string, Record<string, unknown>][]} */
-const KINDS = [
+/**
+ * Kind, its name in words (as everywhere, see `fault-words.ts`), and how it is armed. `times` is put in by the form.
+ * @type {[string, string, Record<string, unknown>][]}
+ */
+export const KINDS = [
   ["commit_then_drop", "Commits, the answer is lost", {}],
   ["drop_before_commit", "Breaks before anything happens", {}],
-  ["late_commit", "Connection breaks, commits 20 s later", { delayMs: 20_000, answer: "drop" }],
-  ["commit_then_hang", "Commits, answers after 30 s", { delayMs: 30_000 }],
+  ["late_commit", "Breaks, commits later (20 s)", { delayMs: 20_000, answer: "drop" }],
+  ["commit_then_hang", "Commits, answers too late (30 s)", { delayMs: 30_000 }],
   ["commit_then_500", "Commits, answers 500", {}],
   ["commit_then_stall", "Commits, half an answer, then silence", {}],
   ["commit_then_cut", "Commits, half an answer, then cut", {}],
   ["commit_then_garbage", "Commits, the answer is no JSON", {}],
-  ["hang_then_commit", "Waits 20 s, then commits and answers", { delayMs: 20_000 }],
-  ["redeliver", "The transport delivers the request twice", { copies: 1 }],
+  ["hang_then_commit", "Waits, then commits and answers (20 s)", { delayMs: 20_000 }],
+  ["redeliver", "The request arrives twice", { copies: 1 }],
   ["rate_limited", "Answers 429", { code: "rate_limit" }],
   ["key_in_use", "Answers 409, key in use", {}],
   ["refuse", "Refuses for good", { code: "charge_already_refunded" }],
@@ -25,18 +28,18 @@ const KINDS = [
   ["forget_key", "Forgets the idempotency key first", {}],
   [
     "outcome:pending",
-    "Accepts as pending, succeeds after 20 s",
+    "Accepts, the outcome comes later (pending, then success, 20 s)",
     { kind: "outcome", status: "pending", later: { status: "succeeded", afterMs: 20_000 } },
   ],
   [
     "outcome:failed",
-    "Succeeds, fails 20 s later",
+    "Accepts, the outcome comes later (success, then failure, 20 s)",
     { kind: "outcome", status: "succeeded", later: { status: "failed", afterMs: 20_000 } },
   ],
   ["wrong_answer", "Another amount than asked (1 minor unit)", { amount: 1 }],
-  ["stale_read", "Lists do not know the last 30 s", { lagMs: 30_000, endless: true }],
-  ["lying_read", "Lists hide refunds", { lie: "hide", endless: true }],
-  ["read_down", "Reads answer 500", { how: "500", endless: true }],
+  ["stale_read", "Reads lag behind (30 s)", { lagMs: 30_000, endless: true }],
+  ["lying_read", "Reads lie (refunds are hidden)", { lie: "hide", endless: true }],
+  ["read_down", "Reads fail (500)", { how: "500", endless: true }],
 ];
 
 /** @returns {{ element: HTMLElement, shown: (visible: boolean) => void }} */
