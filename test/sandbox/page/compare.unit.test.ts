@@ -80,8 +80,8 @@ describe("both books", () => {
   });
 
   it("shows amounts by the currency's own digits, always with the currency", () => {
-    expect(money(7900, "USD")).toBe("US$79.00 USD");
-    expect(money(500, "JPY")).toBe("JP¥500 JPY");
+    expect(money(7900, "USD")).toBe("$79.00 USD");
+    expect(money(500, "JPY")).toBe("¥500 JPY");
     expect(money(12_345, "KWD")).toMatch(/12\.345 KWD$/u);
     expect(money(null, "USD")).toBe("");
   });

@@ -76,6 +76,7 @@ export class MessageList {
     if (known !== undefined && known.message === message && known.manner === manner) return known.node;
     const node = messageNode(message, { compact, inThread: this.inThread });
     if (known !== undefined) {
+      if (known.node.classList.contains("message-wanted")) mark(node);
       node.tabIndex = known.node.tabIndex;
       if (known.node.contains(document.activeElement))
         queueMicrotask(() => node.focus({ preventScroll: true }));
@@ -133,8 +134,7 @@ export class MessageList {
     const node = this.#drawn.get(ts)?.node;
     if (node === undefined) return false;
     node.scrollIntoView({ block: "center" });
-    node.classList.add("message-wanted");
-    node.addEventListener("blur", () => node.classList.remove("message-wanted"), { once: true });
+    mark(node);
     node.focus({ preventScroll: true });
     return true;
   }
@@ -153,6 +153,12 @@ export class MessageList {
     event.preventDefault();
     articles[at + step]?.focus();
   }
+}
+
+/** Shows which message a link meant, until somebody goes on from it. @param {HTMLElement} node */
+function mark(node) {
+  node.classList.add("message-wanted");
+  node.addEventListener("blur", () => node.classList.remove("message-wanted"), { once: true });
 }
 
 /** @param {MessageView} message @param {MessageView | null} previous */
