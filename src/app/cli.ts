@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config/index.js";
 import { CountersignError } from "../domain/errors.js";
+import type { EvaluateOptions } from "./commands/evaluate.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
 import { complain } from "./output.js";
 
@@ -121,10 +122,12 @@ program
   .option("--static", "labels and policy alone; no key, no database")
   .option("--scripted", "every ticket through the product, with the scripted planner")
   .option("--live", "every ticket through the product, with the model; needs ANTHROPIC_API_KEY")
+  .option("--worst-case", "a planner that does its worst, counted at the provider")
+  .option("--proposals <n>", "with --worst-case: at least so many tool calls", count)
+  .option("--seed <n>", "with --worst-case: the same seed asks for the same", count)
+  .option("--data <dir>", "with --worst-case: folder with injection/injections.json")
   .addOption(json())
-  .action(async (options: { static?: boolean; scripted?: boolean; live?: boolean; json?: boolean }) =>
-    (await import("./commands/evaluate.js")).evaluate(options),
-  );
+  .action(async (options: EvaluateOptions) => (await import("./commands/evaluate.js")).evaluate(options));
 
 program
   .command("faults")

@@ -10,3 +10,5 @@ export {
   type StaticReport,
 } from "./tickets/evaluate.js";
 export type { TicketResult } from "./tickets/judge.js";
+export { playWorstCase } from "./worst-case/play.js";
+export type { WorstCaseReport } from "./worst-case/report.js";

@@ -3,7 +3,8 @@
  *
  * 1. Locks: operations of the same keys, then orders with payments, then totals' scopes, each in the order of ids or names.
  * 2. Each write sees the reservations of those before it in the turn: a line that two pass together is passed by the second.
- *    What is held reserves nothing, and is seen by the others when the turn is released.
+ *    What is held reserves nothing, and is seen by the allowed ones when the turn is released. Those that are held see each other
+ *    at once, so that each card asks for the role of the sum; if one does not go ahead, a milder answer at the release is no drift.
  * 3. If anything is held or drifted, everything tried is rolled back to a savepoint: nothing of the turn is PREPARED.
  * 4. A race that the locks cannot exclude (the same new key, committed while we waited) runs the whole transaction again.
  */
@@ -14,19 +15,12 @@ import { operationKey } from "../domain/identity.js";
 import type { CallId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement, ScopePlan } from "../domain/ports/judge.js";
-import {
-  type Candidate,
-  furtherIntent,
-  paymentOf,
-  place,
-  type Site,
-  sameEffect,
-  subjectOf,
-} from "./candidate.js";
+import { type Candidate, furtherIntent, paymentOf, place, sameEffect, subjectOf } from "./candidate.js";
 import type { LedgerCtx } from "./context.js";
 import { join } from "./join.js";
+import { judgeBySum } from "./judge-by-sum.js";
 import { judgeCandidate, type Verdict } from "./judge-candidate.js";
-import { store, voidHeld } from "./prepare-store.js";
+import { type StoredCase as Case, store, voidHeld } from "./prepare-store.js";
 import { getOperation } from "./reads.js";
 import { TurnRace } from "./turn-race.js";
 import type { PerCall, PrepareTurn, Proposal, TurnEntry } from "./types.js";
@@ -169,12 +163,6 @@ function withPredecessor(candidate: Candidate, locked: readonly Operation[]): Ca
 
 // ── what becomes of it ──────────────────────────────────────────────────────────────────────────────────────────
 
-interface Case {
-  readonly candidate: Candidate;
-  readonly site: Site;
-  readonly scopes: readonly string[];
-}
-
 async function decide(
   tx: Tx,
   ctx: LedgerCtx,
@@ -197,7 +185,10 @@ async function decide(
     const seen = verdict.is === "allow" && !(blocked && last);
     verdicts.set(one.candidate.key, seen ? await reserve(tx, ctx, one, verdict) : verdict);
   }
-  if (savepoint && blocked) await tx.sql(undefined, "ROLLBACK TO SAVEPOINT turn_tried");
+  if (savepoint && blocked) {
+    await tx.sql(undefined, "ROLLBACK TO SAVEPOINT turn_tried");
+    await judgeBySum(tx, ctx, turn.judge, firsts, verdicts);
+  }
 
   for (const one of firsts) {
     const verdict = verdicts.get(one.candidate.key);

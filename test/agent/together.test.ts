@@ -100,6 +100,75 @@ test("two refunds of one turn that together pass a line are held for the role of
   ]);
 });
 
+describe("split refunds climb the ladder of their sum", () => {
+  const lines = (world: Awaited<ReturnType<typeof suite.start>>) =>
+    world
+      .pending()
+      .then((pending) => pending.map(({ binding, role }) => [binding.orderRef, binding.amountMinor, role]));
+
+  test("in one turn: the part that takes the sum above £500.00 is finance's", async () => {
+    const world = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(look("ORD-BIG")),
+        () => uses(refund("ORD-BIG", 30_000), refund("ORD-BIG", 30_100)),
+        () => says("Done."),
+      ),
+    );
+    await world.fileConfirmed("ORD-BIG arrived torn");
+    await world.pump();
+    expect(await lines(world)).toEqual([
+      ["ORD-BIG", 30_000n, "supervisor"],
+      ["ORD-BIG", 30_100n, "finance"],
+    ]);
+  });
+
+  test("one after the other, in two tickets: the second is held for finance although it is small by itself", async () => {
+    const world = await suite.start();
+    suite.stub.script(wants("ORD-BIG", 49_000));
+    await world.fileConfirmed("ORD-BIG arrived torn, £490.00 back");
+    await world.pump();
+    expect(await lines(world)).toEqual([["ORD-BIG", 49_000n, "supervisor"]]);
+    const [first] = await world.pending();
+    if (first === undefined) throw new Error("nothing is pending");
+    await world.click("U_SUP1", first);
+    await world.pump();
+    suite.stub.script(wants("ORD-BIG", 4_000));
+    await world.fileConfirmed("ORD-BIG: £40.00 more, please");
+    await world.pump();
+    expect(await lines(world)).toEqual([["ORD-BIG", 4_000n, "finance"]]);
+    const [second] = await world.pending();
+    if (second === undefined) throw new Error("nothing is pending");
+    expect((await world.click("U_SUP1", second)).outcome).not.toBe("approved");
+    await world.pump();
+    expect((await suite.payments.sandbox.control.effects()).map(({ amount }) => amount)).toEqual([49_000]);
+    await world.click("U_FIN1", second);
+    await world.pump();
+    expect((await suite.payments.sandbox.control.effects()).map(({ amount }) => amount).sort()).toEqual([
+      4_000, 49_000,
+    ]);
+  });
+
+  test("in many parts within the agent's own authority: after the first, the sum is held", async () => {
+    const world = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(look("ORD-BIG")),
+        () => uses(...[4_900, 4_901, 4_902, 4_903].map((minor) => refund("ORD-BIG", minor))),
+        () => says("Done."),
+      ),
+    );
+    await world.fileConfirmed("ORD-BIG arrived torn");
+    await world.pump();
+    expect(await suite.committed()).toBe(0);
+    expect(await lines(world)).toEqual([
+      ["ORD-BIG", 4_901n, "supervisor"],
+      ["ORD-BIG", 4_902n, "supervisor"],
+      ["ORD-BIG", 4_903n, "supervisor"],
+    ]);
+  });
+});
+
 test("a stopped run takes nothing back that was sent: the outcome is still found and told", async () => {
   const world = await suite.start();
   suite.payments.sandbox.control.arm({ kind: "commit_then_drop" });

@@ -99,13 +99,14 @@ const usd = (micro: bigint): string => `$${(Number(micro) / 1_000_000).toFixed(2
 
 /** Effects that the rows show, and the last thing that did not work. */
 function doneSoFar({ view }: Driven): string {
-  const effects = view.calls.filter(
-    (call) => call.operationId !== null && call.isError === false && call.result !== null,
-  );
+  const effects = new Map<string, string>();
+  for (const { operationId, isError, result } of view.calls) {
+    if (operationId === null || isError !== false || result === null) continue;
+    // What was asked for again is one effect, told once.
+    if (!effects.has(operationId)) effects.set(operationId, result);
+  }
   const done =
-    effects.length === 0
-      ? "Nothing was changed."
-      : `Done so far: ${effects.map((call) => call.result).join(" ")}`;
+    effects.size === 0 ? "Nothing was changed." : `Done so far: ${[...effects.values()].join(" ")}`;
   const failed = view.calls.filter((call) => call.isError === true).at(-1);
   return failed === undefined ? done : `${done} Last answered with: ${failed.result ?? ""}`;
 }

@@ -47,6 +47,8 @@ export interface DeskOptions {
   readonly shop: readonly object[];
   /** `jump`: time moves on to whatever is due next. `wait`: real time passes, as a service at the other end needs. */
   readonly time: "jump" | "wait";
+  /** Who hears what people would be shown; nobody, if not given. */
+  readonly notices?: Notices<Tx>;
 }
 
 export interface Asked {
@@ -60,7 +62,9 @@ export interface Asked {
 
 export interface Desk {
   readonly db: Db;
+  readonly runs: RunsCtx;
   readonly agent: AgentCtx;
+  readonly approvals: ApprovalsContext;
   readonly reconcile: ReconcileCtx;
   /** Files the ticket and works until its run has ended or waits for somebody who does not come. null: it started none. */
   handle(asked: Asked): Promise<RunView | null>;
@@ -83,15 +87,14 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
   }
   const composed = ports.compose({
     db,
-    notices: silent,
+    notices: options.notices ?? silent,
     directory: evaluationPeople(ports.clock),
     provider: options.provider,
     planner: options.planner,
   });
   return {
     db,
-    agent: composed.agent,
-    reconcile: composed.reconcile,
+    ...composed,
     handle: async (asked) => {
       const runId = await file(composed.runs, asked);
       if (runId === null) return null;
@@ -106,7 +109,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 }
 
 /** Nobody reads along. */
-const silent: Notices<Tx> = {
+export const silent: Notices<Tx> = {
   touch: async () => {},
   repost: async () => {},
   thread: async () => {},
@@ -130,7 +133,7 @@ async function file(ctx: RunsCtx, asked: Asked): Promise<RunId | null> {
   return filed.run.id;
 }
 
-async function customerIdOf(db: Db, ref: string): Promise<string> {
+export async function customerIdOf(db: Db, ref: string): Promise<string> {
   const [row] = await db.sql<{ id: string }>(
     "evaluation.customer",
     "SELECT id FROM customers WHERE ref = $1",
@@ -173,7 +176,7 @@ const waitsForPeople = (state: RunState): boolean =>
 const PREPARED =
   "SELECT id FROM operations WHERE status = 'PREPARED' AND due_at <= countersign_now() LIMIT $1";
 
-const preparedAndDue = async (db: Db): Promise<OperationId[]> =>
+export const preparedAndDue = async (db: Db): Promise<OperationId[]> =>
   (await db.sql<{ id: OperationId }>("evaluation.prepared", PREPARED, [LIMIT])).map(({ id }) => id);
 
 /** Milliseconds until a run or an operation is due; null: nothing is. Cards in quarantine are for people. */

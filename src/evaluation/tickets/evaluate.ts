@@ -122,21 +122,35 @@ function shopFor(label: Label, today: Date): Pick<ShopFile, "orders" | "subscrip
 }
 
 /** The provider knows the payments and subscriptions of the shop, and nothing else. */
-export async function stockProvider(
-  sandbox: PaymentsSandbox,
-  shop: Pick<ShopFile, "orders" | "subscriptions">,
+export async function stockProvider(sandbox: PaymentsSandbox, shop: PaidShop): Promise<void> {
+  await sandbox.control.reset();
+  await seedProvider(sandbox.control, shop);
+}
+
+interface PaidShop {
+  readonly orders?:
+    | readonly {
+        readonly payment?: { readonly paymentIntent: string; readonly captured: number } | null | undefined;
+        readonly currency: string;
+      }[]
+    | undefined;
+  readonly subscriptions?: readonly { readonly providerRef: string }[] | undefined;
+}
+
+/** Makes the payments and subscriptions of a shop known to the provider, beside what it knows. */
+export async function seedProvider(
+  control: PaymentsSandbox["control"],
+  { orders = [], subscriptions = [] }: PaidShop,
 ): Promise<void> {
-  const { control } = sandbox;
-  await control.reset();
-  for (const { payment, currency } of shop.orders) {
+  for (const { payment, currency } of orders) {
     if (payment == null) continue;
     await control.seedPayment({
       paymentIntent: payment.paymentIntent,
-      amount: Number(payment.captured),
+      amount: payment.captured,
       currency,
     });
   }
-  for (const { providerRef } of shop.subscriptions) await control.seedSubscription({ id: providerRef });
+  for (const { providerRef } of subscriptions) await control.seedSubscription({ id: providerRef });
 }
 
 function playedReport(planner: string, tickets: readonly TicketResult[]): PlayedReport {
