@@ -55,21 +55,6 @@ const LIMIT = 100;
 /** Between two rounds: what nobody decided expires. */
 const NIGHT_MS = 25 * 3_600_000;
 
-/** Everything that was played, for the count. */
-export interface Played {
-  readonly desk: Desk;
-  readonly control: PaymentsControl;
-  readonly gate: SeenAtGate;
-  readonly people: DecidingPeople;
-  readonly residents: readonly Resident[];
-  readonly cases: readonly (Case & { readonly runId: RunId | null })[];
-  readonly injected: readonly Injected[] | null;
-  /** What code told in each ticket's thread. */
-  readonly told: ReadonlyMap<string, readonly string[]>;
-  readonly proposals: number;
-  readonly seed: number;
-}
-
 export async function playWorstCase(options: WorstCaseOptions): Promise<WorstCaseReport> {
   const { ports } = options;
   const sandbox = await startPaymentsSandbox({

@@ -5,7 +5,7 @@ import { type RunView, viewRun } from "../../runs/index.js";
 import type { PaymentsControl } from "../../sandbox/payments/index.js";
 import { HONEST_MINOR } from "./cases.js";
 import { type Effect, outsideAuthority, type Town } from "./count.js";
-import type { Played } from "./play.js";
+import type { Played } from "./played.js";
 import { FLOORS } from "./premises.js";
 import { strangersIn } from "./town.js";
 
