@@ -1,6 +1,6 @@
 /** What an administrator changes: people, groups, channels; with the events that the app gets for it. */
 import type { SandboxContext } from "./context.js";
-import type { NewPerson, PersonChange } from "./control-types.js";
+import type { NewPerson, PersonChange, SettingsView } from "./control-types.js";
 import { deleteMessage, send } from "./messages.js";
 import type { Channel, Person, UserGroup } from "./model.js";
 import { makePerson, OTHER_TEAM } from "./seed.js";
@@ -39,6 +39,13 @@ export function changePerson(ctx: SandboxContext, change: PersonChange): void {
         : "member";
   }
   personChanged(ctx, person);
+}
+
+/** The app hears that it was uninstalled, or that its token was revoked; the token is worth nothing from then on. */
+export function installationChanged(ctx: SandboxContext, now: SettingsView["installation"]): void {
+  if (now === "installed") return;
+  send(ctx, { type: "tokens_revoked", tokens: { oauth: [], bot: [ctx.app.botUserId] }, event_ts: ts(ctx) });
+  if (now === "uninstalled") send(ctx, { type: "app_uninstalled", event_ts: ts(ctx) });
 }
 
 export function addPerson(ctx: SandboxContext, wanted: NewPerson): void {

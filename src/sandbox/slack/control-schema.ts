@@ -163,6 +163,7 @@ export const settingsChange: z.ZodType<SettingsChange> = z.strictObject({
   delayedEvents: z.boolean().exactOptional(),
   orgInstall: z.boolean().exactOptional(),
   freePlan: z.boolean().exactOptional(),
+  installation: z.enum(["installed", "uninstalled", "token_revoked"]).exactOptional(),
   editsNotify: z.boolean().exactOptional(),
   retryInteractivity: z.boolean().exactOptional(),
   responseUrlGoneStatus: z.number().int().min(400).max(599).exactOptional(),

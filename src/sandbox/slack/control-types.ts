@@ -436,6 +436,8 @@ export interface SettingsView {
   orgInstall: boolean;
   /** usergroups.* answer `plan_upgrade_required`. */
   freePlan: boolean;
+  /** What the bot's token is worth: `account_inactive` once the app is uninstalled, `token_revoked` once it is revoked. */
+  installation: "installed" | "uninstalled" | "token_revoked";
   /** Group mentions in an edit notify. Unverified on the real service; default off. */
   editsNotify: boolean;
   /** Interactive payloads that were not acknowledged are sent again. Unverified; default off. */

@@ -4,6 +4,7 @@ import {
   addPerson,
   archiveChannel,
   changePerson,
+  installationChanged,
   removeMessage,
   setMember,
   setUserGroup,
@@ -217,7 +218,9 @@ function changeClock(ctx: SandboxContext, change: ClockChange): void {
 function changeSettings(ctx: SandboxContext, change: SettingsChange): void {
   const { requestUrl, ...settings } = change;
   if (requestUrl !== undefined) ctx.requestUrl = requestUrl;
+  const before = ctx.settings.installation;
   ctx.settings = { ...ctx.settings, ...settings };
+  if (ctx.settings.installation !== before) installationChanged(ctx, ctx.settings.installation);
   ctx.hub.emit({ type: "connection" });
 }
 

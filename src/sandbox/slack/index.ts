@@ -88,6 +88,7 @@ function defaultSettings(options: SlackSandboxOptions): SettingsView {
     delayedEvents: false,
     orgInstall: false,
     freePlan: false,
+    installation: "installed",
     editsNotify: false,
     retryInteractivity: false,
     responseUrlGoneStatus: 404,

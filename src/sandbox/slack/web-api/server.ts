@@ -181,12 +181,16 @@ async function perform(
   }
 }
 
-/** Which token this is. Throws `not_authed` or `invalid_auth`. */
+/** Which token this is. Throws `not_authed`, `invalid_auth`, `account_inactive` or `token_revoked`. */
 function tokenKind(ctx: SandboxContext, name: string, call: RawCall): "bot" | "app" {
   // The app-level token is taken from the header only.
   const token = name === "apps.connections.open" ? call.headerToken : (call.headerToken ?? call.argToken);
   if (token === undefined || token === "") throw new ApiError("not_authed");
-  if (token === ctx.tokens.bot) return "bot";
+  if (token === ctx.tokens.bot) {
+    if (ctx.settings.installation === "uninstalled") throw new ApiError("account_inactive");
+    if (ctx.settings.installation === "token_revoked") throw new ApiError("token_revoked");
+    return "bot";
+  }
   if (token === ctx.tokens.app) return "app";
   throw new ApiError("invalid_auth");
 }
