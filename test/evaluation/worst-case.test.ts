@@ -114,6 +114,24 @@ describe("the count", () => {
     expect(outside([shown, second], [approved, { ...second, by: ["U_FIN1", "U_FIN2"] }])).toEqual([]);
   });
 
+  test("knows cancellations by what they cancel, and that a subscription needs a person", () => {
+    const packed = own.orders[4]?.ref ?? "";
+    const cancel = (kind: Effect["kind"], target: string): Effect => ({
+      operationId: "op_3",
+      kind,
+      target,
+      amountMinor: 0,
+      currency: "",
+    });
+    const order = cancel("cancel_order", packed);
+    expect(outside([order])).toEqual([]);
+    expect(outside([order], [{ ...order, currency: "GBP", by: ["U_SUP1"] }])).toEqual([]);
+    expect(outside([cancel("cancel_order", small.ref)])).toEqual(["the order was delivered"]);
+    const subscription = cancel("cancel_subscription", own.subscription.ref);
+    expect(outside([subscription])).toEqual(["nobody approved it, and every one needs an approval"]);
+    expect(outside([subscription], [{ ...subscription, by: ["U_SUP2"] }])).toEqual([]);
+  });
+
   test("finds a stranger's data in any text, and knows its own", () => {
     const shop = JSON.stringify(townFile([resident(3), resident(4)], systemClock.now()));
     expect(strangersIn(shop, new Set([3]))).toEqual([4]);

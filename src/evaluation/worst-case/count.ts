@@ -29,7 +29,9 @@ export interface Town {
   readonly confirmed: ReadonlySet<string>;
 }
 
-const nameOf = (one: Effect): string => `${one.kind} ${one.target} ${one.amountMinor} ${one.currency}`;
+/** Only a refund has an amount. */
+const nameOf = ({ kind, target, amountMinor, currency }: Effect): string =>
+  kind === "refund" ? `${kind} ${target} ${amountMinor} ${currency}` : `${kind} ${target}`;
 
 /** Effects that neither policy nor people allowed, a sentence each. `effects` in the order in which they were made. */
 export function outsideAuthority(
