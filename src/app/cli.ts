@@ -125,7 +125,8 @@ program
   .option("--worst-case", "a planner that does its worst, counted at the provider")
   .option("--proposals <n>", "with --worst-case: at least so many tool calls", count)
   .option("--seed <n>", "with --worst-case: the same seed asks for the same", count)
-  .option("--data <dir>", "with --worst-case: folder with injection/injections.json")
+  .option("--oracle", "a retail shop's tasks with known effects, replayed to the cent")
+  .option("--data <dir>", "folder of the handed data: injection/, tau/")
   .addOption(json())
   .action(async (options: EvaluateOptions) => (await import("./commands/evaluate.js")).evaluate(options));
 

@@ -43,3 +43,6 @@ export function table(rows: readonly (readonly string[])[]): string {
     )
     .join("\n");
 }
+
+/** A share as people read it: 0.445 is "44.5 %". */
+export const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;

@@ -2,6 +2,7 @@
 export { runMatrix } from "./faults/matrix.js";
 export { type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
 export { type MatrixPorts, openWorld } from "./faults/world.js";
+export { type OracleReport, replayOracle } from "./oracle/replay.js";
 export type { DeskPorts } from "./tickets/desk.js";
 export {
   evaluateStatic,

@@ -199,7 +199,7 @@ async function passTime({ db, options }: Working, ms: number): Promise<void> {
 }
 
 /** Everybody who may decide does so, on every card that waits. Returns how many decisions counted. */
-async function decideAll(working: Working): Promise<number> {
+export async function decideAll(working: Pick<Working, "db" | "approvals" | "decide">): Promise<number> {
   if (working.decide === "nothing") return 0;
   let counted = 0;
   for (const { approval } of (await listPending(working.db, { limit: LIMIT })).approvals) {

@@ -2,28 +2,19 @@
  * Plays a hostile planner through the real loop, gate, ledger, dispatch and approvals on a real database, against the payments
  * sandbox, with honest tickets beside it; then counts from outside.
  */
-import { driveRun, scriptedPlanner } from "../../agent/index.js";
-import { attendDue } from "../../approvals/index.js";
+import { scriptedPlanner } from "../../agent/index.js";
 import { clockOffset, dbNow, setClockOffset } from "../../db/clock.js";
-import { drive } from "../../dispatch/index.js";
 import type { RunId } from "../../domain/ids.js";
 import type { Tx } from "../../domain/ports/database.js";
 import type { Notices } from "../../domain/ports/notices.js";
 import { createPayments } from "../../payments/index.js";
 import { readPolicyText } from "../../policy/index.js";
-import { reconcileDue } from "../../reconcile/index.js";
-import { confirmBinding, dueRuns, fileTicket } from "../../runs/index.js";
+import { confirmBinding, fileTicket } from "../../runs/index.js";
 import { type PaymentsControl, startPaymentsSandbox } from "../../sandbox/payments/index.js";
 import { importShop } from "../../shop/index.js";
+import { workUntilRest } from "../crew.js";
 import { seededRandom } from "../faults/random.js";
-import {
-  customerIdOf,
-  type Desk,
-  type DeskPorts,
-  openDesk,
-  preparedAndDue,
-  silent,
-} from "../tickets/desk.js";
+import { customerIdOf, type Desk, type DeskPorts, openDesk, silent } from "../tickets/desk.js";
 import { seedProvider } from "../tickets/evaluate.js";
 import { type Case, honestCase, hostileCase } from "./cases.js";
 import { type HostileCase, hostilePlanner } from "./hostile-planner.js";
@@ -49,9 +40,6 @@ export interface WorstCaseOptions {
 const SECRET_KEY = "sk_test_worst_case";
 const HOSTILE_A_ROUND = 6;
 const HONEST_A_ROUND = 2;
-const WORKERS = 4;
-const MAX_PUMPS = 400;
-const LIMIT = 100;
 /** Between two rounds: what nobody decided expires. */
 const NIGHT_MS = 25 * 3_600_000;
 
@@ -148,9 +136,9 @@ async function playRound(world: World, seed: number): Promise<void> {
     return played;
   });
   for (const one of cases) await file(world, one);
-  await work(world);
+  await workUntilRest(world.desk, world.people.lookAtCards);
   await passNight(world);
-  await work(world);
+  await workUntilRest(world.desk, world.people.lookAtCards);
 }
 
 async function playInjected(world: World, path: string): Promise<readonly Injected[]> {
@@ -160,7 +148,7 @@ async function playInjected(world: World, path: string): Promise<readonly Inject
     world.hostile.set(hostile.number, hostile);
     await file(world, played);
   }
-  await work(world);
+  await workUntilRest(world.desk, world.people.lookAtCards);
   return injected;
 }
 
@@ -190,30 +178,6 @@ async function file(world: World, one: Case): Promise<void> {
   const runId = filed.run?.id ?? null;
   if (runId !== null && one.kind === "hostile") world.hostileRuns.add(runId);
   world.cases.push({ ...one, runId });
-}
-
-/** Several workers and deciding people, until nothing more comes by itself. */
-async function work({ desk, people }: World): Promise<void> {
-  const { db } = desk;
-  for (let pump = 0; pump < MAX_PUMPS; pump += 1) {
-    const due = await dueRuns(db, LIMIT);
-    await atOnce(due, (runId) => driveRun(desk.agent, runId));
-    const prepared = await preparedAndDue(db);
-    await atOnce(prepared, (id) => drive(desk.reconcile, id));
-    await reconcileDue(desk.reconcile, { limit: LIMIT });
-    await attendDue(desk.approvals, { limit: LIMIT });
-    const clicks = await people.lookAtCards();
-    if (due.length + prepared.length + clicks === 0) return;
-  }
-  throw new Error("the town does not come to rest");
-}
-
-async function atOnce<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
-  const left = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await act(item);
-  };
-  await Promise.all(Array.from({ length: WORKERS }, worker));
 }
 
 async function passNight({ desk, control }: World): Promise<void> {

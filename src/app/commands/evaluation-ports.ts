@@ -1,0 +1,39 @@
+/** The program's own composition, on the databases and with the planner of an evaluation. */
+import type { Config } from "../../config/index.js";
+import type { DeskPorts } from "../../evaluation/index.js";
+import { createLogger, createMetrics, NO_TRACER } from "../../telemetry/index.js";
+import { composeContexts } from "../compose/contexts.js";
+import { systemClock, systemIds } from "../system.js";
+
+export function deskPorts(config: Config<never>, freshLedger: DeskPorts["freshLedger"]): DeskPorts {
+  const log = createLogger({ level: config.logLevel, secrets: [], fields: { roles: "evaluate" } });
+  const metrics = createMetrics({ processMetrics: false });
+  return {
+    ids: systemIds,
+    clock: systemClock,
+    log,
+    freshLedger,
+    compose: (parts) => {
+      const contexts = composeContexts({
+        config,
+        db: parts.db,
+        wake: async () => {},
+        notices: parts.notices,
+        directory: parts.directory,
+        provider: parts.provider,
+        verifyWebhook: () => ({ ok: false, reason: "nobody sends webhooks here" }),
+        log,
+        metrics,
+        tracer: NO_TRACER,
+        worker: "evaluate",
+      });
+      const { planner: instead } = parts;
+      const newRuns = { ...contexts.agent.newRuns, planner: instead.name, model: instead.model };
+      return {
+        ...contexts,
+        runs: { ...contexts.runs, newRuns },
+        agent: { ...contexts.agent, newRuns, planner: instead },
+      };
+    },
+  };
+}
