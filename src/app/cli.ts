@@ -22,7 +22,8 @@ program
 program
   .command("migrate")
   .description("bring the database's schema up to date, offline")
-  .action(async () => (await import("./commands/database.js")).migrate());
+  .option("--app-role <name>", "make or update the role that the product runs under; it cannot alter events")
+  .action(async (options: { appRole?: string }) => (await import("./commands/database.js")).migrate(options));
 
 program
   .command("seed")

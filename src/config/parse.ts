@@ -89,6 +89,7 @@ function readDatabase(reader: Reader): DatabaseConfig {
   return {
     url: reader.secret("DATABASE_URL", field.postgresUrl, "the PostgreSQL to use, 13 or newer"),
     poolSize: reader.value("DATABASE_POOL_SIZE", field.integer(2, 500), DEFAULT_POOL_SIZE),
+    appRolePassword: reader.optionalSecret("APP_ROLE_PASSWORD", field.secret),
   };
 }
 

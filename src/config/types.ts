@@ -34,6 +34,8 @@ export interface DatabaseConfig {
   readonly url: Secret;
   /** Connections of one process. */
   readonly poolSize: number;
+  /** Password of the role that `migrate --app-role` makes; null: the role is there. */
+  readonly appRolePassword: Secret | null;
 }
 
 export interface SlackEnvironment {

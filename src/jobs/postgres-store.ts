@@ -1,4 +1,14 @@
-import { createPostgresBackend, DEFAULT_SCHEMA, type PgPool, Queue, runMigrations, Worker } from "bullmq";
+import {
+  assertSchemaCompatibility,
+  createPostgresBackend,
+  DEFAULT_SCHEMA,
+  LATEST_SCHEMA_VERSION,
+  type PgPool,
+  Queue,
+  runMigrations,
+  SchemaMigrationRequiredError,
+  Worker,
+} from "bullmq";
 import pg from "pg";
 import { within } from "./bounded.js";
 import { LANE_NAMES, type Lane } from "./catalogue.js";
@@ -90,10 +100,21 @@ export async function migrateQueueTables(databaseUrl: string): Promise<void> {
 async function migrate(pool: pg.Pool): Promise<void> {
   const client = await pool.connect();
   try {
-    await runMigrations(client, DEFAULT_SCHEMA);
+    // Only where something is missing: it alters tables each time, which a role without that right may not.
+    if ((await schemaVersion(client)) < LATEST_SCHEMA_VERSION) await runMigrations(client, DEFAULT_SCHEMA);
     client.release();
   } catch (error) {
     client.release(true);
+    throw error;
+  }
+}
+
+/** 0: there are no tables yet. */
+async function schemaVersion(client: pg.PoolClient): Promise<number> {
+  try {
+    return await assertSchemaCompatibility(client, DEFAULT_SCHEMA);
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return 0;
     throw error;
   }
 }

@@ -1,5 +1,7 @@
 import { parseConfig } from "../../config/index.js";
+import { grantAppRole } from "../../db/app-role.js";
 import { applyMigrations } from "../../db/migrate.js";
+import { migrateQueueTables } from "../../jobs/index.js";
 import { DEMO_TICKETS, demoShop } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
 import { importShopFile } from "../compose/shop.js";
@@ -7,11 +9,18 @@ import { print } from "../output.js";
 import { systemClock } from "../system.js";
 import { withDb } from "./open.js";
 
-/** `countersign migrate` */
-export async function migrate(): Promise<void> {
-  const config = parseConfig(["database"]);
-  const applied = await applyMigrations(config.database.url.reveal());
+/** `countersign migrate`, as the owner of the schema. */
+export async function migrate(options: { appRole?: string }): Promise<void> {
+  const { database, redisUrl } = parseConfig(["database"]);
+  const url = database.url.reveal();
+  const applied = await applyMigrations(url);
   print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
+  if (options.appRole === undefined) return;
+  // The role may make no tables: the queue's are made for it.
+  if (redisUrl === null) await migrateQueueTables(url);
+  const password = database.appRolePassword?.reveal() ?? null;
+  await grantAppRole(url, { name: options.appRole, password });
+  print(`${options.appRole} may work with rows and can alter neither events nor tables.`);
 }
 
 /** `countersign seed`: the demo shop and its tickets; running it again changes nothing that has happened since. */
