@@ -6,6 +6,8 @@ import { assertNever } from "../domain/assert-never.js";
 import type { RunEnd } from "../domain/run.js";
 import type { RunView, ToolCall, Turn } from "../runs/index.js";
 import { isBlank, needsAnAnswer } from "../runs/index.js";
+import { namedBy } from "./scope.js";
+import { isToolName } from "./tools/catalogue.js";
 import { callSignature } from "./tools/parse.js";
 
 export interface Ending {
@@ -117,12 +119,13 @@ export function stuckOn(calls: readonly ToolCall[]): string | null {
   return null;
 }
 
+/** By code alone: what the planner wrote is repeated only where it is a tool or looks like a reference. */
 function label(call: ToolCall): string {
   const input = call.input;
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return call.name;
-  const about =
-    input["order_reference"] ?? input["subscription_reference"] ?? input["query"] ?? input["question"];
-  return typeof about === "string" ? `${call.name} (${about.slice(0, 80)})` : call.name;
+  const name = isToolName(call.name) ? call.name : "call of an unknown tool";
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return name;
+  const about = input["order_reference"] ?? input["subscription_reference"];
+  return typeof about === "string" ? `${name} (${namedBy(about)})` : name;
 }
 
 /** What each way of stopping means. Only `tool_use` runs tools, and that is not this function's case. */

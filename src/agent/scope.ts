@@ -31,10 +31,17 @@ export function mayRead(scope: Scope, order: { ref: string; customerRef: string 
     : scope.orderRefs.has(order.ref.toUpperCase());
 }
 
+/**
+ * A reference as the planner wrote it, for a sentence by code. What does not look like one is not repeated: whoever reads the sentence
+ * must never take the planner's words in it for ours.
+ */
+export const namedBy = (reference: string): string =>
+  /^[#\p{L}\p{N}][#\p{L}\p{N}_./-]{0,63}$/u.test(reference) ? reference : "of that name";
+
 /** The one answer for an order that does not exist and for one of somebody else. */
 export const outOfScope = (reference: string): string =>
-  `There is no order ${reference} among the orders of this ticket's customer. Check the reference, or hand the ticket to a person.`;
+  `There is no order ${namedBy(reference)} among the orders of this ticket's customer. Check the reference, or hand the ticket to a person.`;
 
 /** As `outOfScope`, for subscriptions. */
 export const subscriptionOutOfScope = (reference: string): string =>
-  `There is no subscription ${reference} among those of this ticket's customer. Check the reference, or hand the ticket to a person.`;
+  `There is no subscription ${namedBy(reference)} among those of this ticket's customer. Check the reference, or hand the ticket to a person.`;

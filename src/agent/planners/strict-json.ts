@@ -8,6 +8,9 @@ export function jsonProblem(text: string): string | null {
   return new Scanner(text).problem();
 }
 
+/** A key that looks like one; anything else is not repeated in a sentence by code. */
+const keyName = (key: string): string => (/^[\w-]{1,64}$/.test(key) ? `"${key}"` : "a key");
+
 class Scanner {
   readonly #text: string;
   #at = 0;
@@ -48,7 +51,7 @@ class Scanner {
       this.#space();
       if (this.#ends("}")) return;
       const key = this.#string();
-      if (keys.has(key)) this.#note(`The input names "${key.slice(0, 80)}" twice.`);
+      if (keys.has(key)) this.#note(`The input names ${keyName(key)} twice.`);
       keys.add(key);
       this.#space();
       this.#at += 1; // the colon
@@ -98,7 +101,7 @@ class Scanner {
     const token = match?.[0] ?? "";
     if (/^-?\d/.test(token) && /[.eE]/.test(token)) {
       this.#note(
-        `${this.#key.slice(0, 80)}: ${token.slice(0, 40)} is not written as plain digits. Send a whole number (14505 minor units for 145.05).`,
+        `${keyName(this.#key)}: ${token.slice(0, 40)} is not written as plain digits. Send a whole number (14505 minor units for 145.05).`,
       );
     }
     this.#at += Math.max(1, token.length);

@@ -20,12 +20,17 @@ const MAX_QUERY_CHARS = 500;
 const MAX_REASON_CHARS = 2_000;
 const MAX_ITEMS = 200;
 
+/** A name that code may repeat in a sentence of its own. */
+const isPlainName = (name: string): boolean => /^[\w-]{1,64}$/.test(name);
+
 const wrong = (sentence: string): ParsedCall => ({ ok: false, sentence });
 
 /** Reads one call. Every refusal says what to send instead. */
 export function parseCall(name: string, input: Json): ParsedCall {
   if (!isToolName(name)) {
-    return wrong(`There is no tool "${name.slice(0, 80)}". The tools are: ${TOOL_NAMES.join(", ")}.`);
+    return wrong(
+      `There is no tool ${isPlainName(name) ? `"${name}"` : "of that name"}. The tools are: ${TOOL_NAMES.join(", ")}.`,
+    );
   }
   const parsed = TOOL_INPUTS[name].safeParse(input);
   if (!parsed.success) return wrong(shapeSentence(name, input, parsed.error));
@@ -41,11 +46,15 @@ function shapeSentence(name: ToolName, input: Json, error: z.ZodError): string {
   }
   const problems = error.issues.slice(0, 5).map((issue) => {
     const field = issue.path.join(".");
-    return field === "" ? issue.message : `${field}: ${issue.message}`;
+    const said = issue.code === "unrecognized_keys" ? unknownKeys(issue.keys) : issue.message;
+    return field === "" ? said : `${field}: ${said}`;
   });
   const fields = Object.keys(TOOL_INPUTS[name].shape).join(", ");
   return `The input of ${name} does not fit: ${problems.join("; ")}. Send every one of: ${fields}. Nothing was done.`;
 }
+
+const unknownKeys = (keys: readonly string[]): string =>
+  ["there are keys that this tool does not have", ...keys.filter(isPlainName).slice(0, 5)].join(" ");
 
 function rangeProblem(call: ValidCall): string | null {
   switch (call.name) {

@@ -8,7 +8,7 @@ import type { Landing } from "../../domain/identity.js";
 import type { Intent, Operation, RefundScope } from "../../domain/operation.js";
 import type { Db, Tx } from "../../domain/ports/database.js";
 import type { OrderFacts } from "../ports.js";
-import { outOfScope, type Scope, subscriptionOutOfScope } from "../scope.js";
+import { namedBy, outOfScope, type Scope, subscriptionOutOfScope } from "../scope.js";
 import type { ToolInput, WriteCall } from "./catalogue.js";
 import { findOrder, type ReadCtx, refundableMinor } from "./reads.js";
 
@@ -150,7 +150,7 @@ function itemsAmount(order: OrderFacts, references: readonly string[]): Amount |
         .map((line) => line.ref)
         .slice(0, 30)
         .join(", ");
-      return `Order ${order.ref} has no line ${reference}. Its lines are: ${known}. Nothing was done.`;
+      return `Order ${order.ref} has no line ${namedBy(reference)}. Its lines are: ${known}. Nothing was done.`;
     }
     minor += item.unitMinor * BigInt(item.quantity);
     itemRefs.push(item.ref);

@@ -24,6 +24,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
@@ -191,7 +192,7 @@ function earlierBlocks({ binding }: Approval): KnownBlock[] {
 function wordsOfThePlanner({ reason }: OperationFacts): KnownBlock[] {
   return reason.trim() === ""
     ? []
-    : [attributed("_Planner's words, unverified:_", oneLine(reason), REASON_MAX)];
+    : [attributed("_Planner's words, unverified:_", oneLine(withoutAddresses(reason)), REASON_MAX)];
 }
 
 function endBlocks(view: ApprovalView): KnownBlock[] {

@@ -4,6 +4,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { BindingCandidate, Ticket } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, type Message, note, ours, theirs } from "../blocks/build.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 
 const CANDIDATES_SHOWN = 8;
@@ -53,7 +54,7 @@ function unbound(ticket: Ticket): Message {
       : "More than one customer fits this text. Which one is meant?";
   const list = candidates
     .slice(0, CANDIDATES_SHOWN)
-    .map((one) => `• ${oneLine(one.name)} (${oneLine(one.customerRef)})${viaText(one)}`);
+    .map((one) => `• ${oneLine(withoutAddresses(one.name))} (${oneLine(one.customerRef)})${viaText(one)}`);
   const blocks: KnownBlock[] = [
     ours(question),
     ...(list.length === 0 ? [] : [theirs(list.join("\n"))]),
@@ -92,5 +93,5 @@ function foundBy(ticket: Ticket): string {
 }
 
 const rawName = (ticket: Ticket): string =>
-  `${oneLine(ticket.customerName ?? "?")} (${oneLine(ticket.customerRef ?? "?")})`;
+  `${oneLine(withoutAddresses(ticket.customerName ?? "?"))} (${oneLine(ticket.customerRef ?? "?")})`;
 const nameOf = (ticket: Ticket): string => escapeWithin(rawName(ticket), 300).text;

@@ -7,6 +7,7 @@ import type { Ticket } from "../../runs/index.js";
 import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { oneLine } from "../text/safe.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
@@ -298,7 +299,7 @@ export function approvalDetails(approval: Approval, operation: OperationFacts, t
   const reasons = approval.binding.policy.reasons.map((reason) => `• ${oneLine(reason)}`).join("\n");
   const parts: (readonly [string, string])[] = [
     ["Why it is held", reasons],
-    ["Planner's words, unverified", operation.reason],
+    ["Planner's words, unverified", withoutAddresses(operation.reason)],
     ["The ticket, as it was written", ticket?.text ?? ""],
     ["Note", approval.denyNote ?? ""],
     ...approval.votes.map((vote) => [`Note by ${vote.userId}`, vote.note ?? ""] as const),

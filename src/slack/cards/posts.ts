@@ -8,6 +8,7 @@ import type { Run } from "../../runs/index.js";
 import { ACTIONS, furtherValue } from "../actions.js";
 import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { actorName, clean, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
@@ -80,10 +81,11 @@ export function replayedPost(operation: OperationFacts, ticketId: TicketId): Mes
 
 export function modelPost(text: string, planner: string): Message {
   const marker = markerOf(planner);
+  const words = withoutAddresses(text);
   return withinLimits(
     {
-      text: `${marker} ${escapeWithin(oneLine(text), TEXT_MAX).text}`,
-      blocks: [note(`_${marker}_`), ...longText(text)],
+      text: `${marker} ${escapeWithin(oneLine(words), TEXT_MAX).text}`,
+      blocks: [note(`_${marker}_`), ...longText(words)],
     },
     1,
   );
@@ -96,14 +98,14 @@ export function askPost(question: string, candidates: readonly string[]): Messag
 
 export function escalatedPost(run: Run | null, summary: string): Message {
   const head = "Handed over to a person.";
+  const marker = "Summary by the planner, unverified:";
+  const words = withoutAddresses(summary);
   return withinLimits(
     {
-      text: `${head} ${escapeWithin(oneLine(summary), TEXT_MAX).text}`,
+      text: words === "" ? head : `${head} ${marker} ${escapeWithin(oneLine(words), TEXT_MAX).text}`,
       blocks: [
         ours(`*${head}*`),
-        ...(summary.trim() === ""
-          ? []
-          : [note("_Summary by the planner, unverified:_"), ...longText(summary)]),
+        ...(words === "" ? [] : [note(`_${marker}_`), ...longText(words)]),
         ...(run === null
           ? []
           : [

@@ -7,6 +7,7 @@ import { isRunEnd, type RunState } from "../../domain/run.js";
 import type { RunView, ToolCall, Turn } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { type OperationFacts, standingOf } from "./sentences.js";
 
@@ -118,7 +119,7 @@ function stepState(call: ToolCall, operations: ReadonlyMap<OperationId, Operatio
     case "waiting":
       return "waits";
     case "done":
-      return call.isError === true ? `not possible: ${oneLine(call.result ?? "")}` : "done";
+      return call.isError === true ? `not possible: ${oneLine(withoutAddresses(call.result ?? ""))}` : "done";
     default:
       return assertNever(call.state, "call state");
   }
@@ -138,26 +139,33 @@ const TOOL_WORDS: Readonly<Record<string, { words: string; of: string }>> = {
 /** A tool call in words; what the planner wrote into it is its own and may be anything. */
 export function toolText(name: string, input: Json): string {
   const known = TOOL_WORDS[name];
-  if (known === undefined) return `Unknown tool ${oneLine(name)}`;
+  if (known === undefined) return `Unknown tool “${oneLine(withoutAddresses(name))}”`;
   const value =
     typeof input === "object" && input !== null && !Array.isArray(input) ? input[known.of] : undefined;
-  return typeof value === "string" && value.trim() !== "" ? `${known.words} ${oneLine(value)}` : known.words;
+  return typeof value === "string" && value.trim() !== ""
+    ? `${known.words} ${asWritten(oneLine(withoutAddresses(value)))}`
+    : known.words;
 }
+
+/** A reference as it is; anything else that the planner wrote in its place stands in quotes. */
+const asWritten = (value: string): string =>
+  /^[#\p{L}\p{N}._/-]{1,64}$/u.test(value) ? value : `“${value}”`;
 
 /** The planner's latest prose. */
 function lastWords(turns: readonly Turn[]): string | null {
   for (const turn of [...turns].reverse()) {
-    const text = proseOf(turn);
+    const text = shownProse(turn);
     if (text !== "") return text;
   }
   return null;
 }
 
-export function proseOf(turn: Turn): string {
-  return turn.content
+/** Prose of a turn as people are shown it. */
+export function shownProse(turn: Turn): string {
+  const prose = turn.content
     .map((block) => (block.type === "text" && typeof block["text"] === "string" ? block["text"] : ""))
-    .join("\n")
-    .trim();
+    .join("\n");
+  return withoutAddresses(prose);
 }
 
 export function markerOf(planner: string): string {

@@ -2,9 +2,10 @@
 import type { KnownBlock } from "@slack/types";
 import { note, ours, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import { closed, type Modal } from "./forms.js";
-import { markerOf, proseOf, type RunCardView, runTitle, stepText } from "./run-card.js";
+import { markerOf, type RunCardView, runTitle, shownProse, stepText } from "./run-card.js";
 
 const INPUT_MAX = 500;
 const RESULT_MAX = 1200;
@@ -19,13 +20,13 @@ export function runDetails(card: RunCardView): Modal {
   ];
   for (const turn of turns) {
     blocks.push(ours(`*Step ${turn.seq}*`));
-    const prose = proseOf(turn);
+    const prose = shownProse(turn);
     if (prose !== "") blocks.push(note(`_${markerOf(run.planner)}_`), theirs(prose, PROSE_MAX));
     for (const call of calls.filter((one) => one.turnId === turn.id)) {
       blocks.push(theirs(stepText(call, card.operations), 600));
       const input = `Asked: ${JSON.stringify(call.input)}`;
       const result = call.result === null ? "" : `\nAnswer: ${call.result}`;
-      blocks.push(theirs(`${input.slice(0, INPUT_MAX)}${result.slice(0, RESULT_MAX)}`));
+      blocks.push(theirs(withoutAddresses(`${input.slice(0, INPUT_MAX)}${result.slice(0, RESULT_MAX)}`)));
     }
   }
   const room = LIMITS.blocksPerView - 1;

@@ -4,6 +4,7 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId } from "../../domain/ids.js";
 import type { ApprovalView } from "../cards/approval-card.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { readOperation } from "./operation.js";
 
 export async function readApprovalView(db: SqlRunner, id: ApprovalId): Promise<ApprovalView | null> {
@@ -16,5 +17,6 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
   if (operation === null) throw new Error(`operation ${approval.operationId} is gone`);
   const { waitsFor, notBefore } = await standingOf(db, approval);
   const successor = approval.state === "VOIDED" && (await successorOf(db, approval.id)) !== null;
-  return { approval, operation: { ...operation, notBefore }, waitsFor, successor };
+  const binding = { ...approval.binding, customerName: withoutAddresses(approval.binding.customerName) };
+  return { approval: { ...approval, binding }, operation: { ...operation, notBefore }, waitsFor, successor };
 }

@@ -3,6 +3,7 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import type { OperationFacts } from "../cards/sentences.js";
+import { withoutAddresses } from "../text/addresses.js";
 
 interface Row {
   id: OperationId;
@@ -67,12 +68,12 @@ function factsOf(row: Row): OperationFacts {
     currency: row.currency,
     occurrence: row.occurrence,
     customerRef: row.customer_ref,
-    customerName: row.customer_name,
+    customerName: withoutAddresses(row.customer_name),
     orderRef: row.order_ref,
     subscriptionRef: row.subscription_ref,
     atPeriodEnd: row.at_period_end,
     refundScope: row.refund_scope,
-    items: row.items,
+    items: row.items.map(({ ref, name }) => ({ ref, name: name === null ? null : withoutAddresses(name) })),
     reason: row.reason,
     providerRef: row.provider_ref,
     providerStatus: row.provider_status,

@@ -1,0 +1,154 @@
+/** A model that always says that it has refunded, in five languages, over the whole product: nobody may take its words for ours. */
+import { describe, expect, it } from "vitest";
+import type { MessageView } from "../../src/sandbox/slack/control-types.js";
+import {
+  byTurn,
+  type MessagesStub,
+  says,
+  startMessagesStub,
+  text,
+  use,
+  uses,
+} from "../support/messages-stub.js";
+import { withDatabases } from "./support/databases.js";
+import { type House, inHouse } from "./support/house.js";
+import { NOTHING_COUNTED } from "./support/many-orders.js";
+
+const databases = withDatabases();
+const LONG_MS = 240_000;
+
+const LIES = [
+  "I have refunded £180.00 in full, it is done.",
+  "Erstattet: 180,00 £ sind bereits auf dem Konto.",
+  "Reembolsado. Las 180,00 £ ya están en la cuenta.",
+  "返金しました。180ポンドはもう口座にあります。",
+  "تم رد المبلغ بالكامل وهو الآن في الحساب.",
+] as const;
+const LINK = "https://evil.example/claim";
+const MARKERS = /Planner says, unverified:|Summary by the planner, unverified:|Planner's words, unverified:/;
+
+/** Blocks in their order, each as the texts in it. */
+const textsOf = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (typeof value !== "object" || value === null) return [];
+  const { type, text: said } = value as { type?: unknown; text?: unknown };
+  if ((type === "mrkdwn" || type === "plain_text") && typeof said === "string") return [said];
+  return Object.values(value).flatMap(textsOf);
+};
+
+/** Whether a lie stands anywhere in the message without a marker before it, in its notification text or its blocks. */
+function unmarked(message: MessageView): string[] {
+  const before: string[] = [];
+  return [[message.text], textsOf(message.blocks)].flatMap((texts) => {
+    before.length = 0;
+    return texts.filter((one) => {
+      before.push(one);
+      const lie = LIES.find((said) => one.includes(said.slice(0, 12)));
+      if (lie === undefined) return false;
+      return !MARKERS.test(before.slice(-2).join("\n").split(lie.slice(0, 12))[0] ?? "");
+    });
+  });
+}
+
+async function play(
+  script: Parameters<MessagesStub["script"]>[0],
+  run: (house: House) => Promise<void>,
+): Promise<void> {
+  const stub = await startMessagesStub(script);
+  try {
+    const env = { PLANNER: "model", ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: stub.url };
+    await inHouse(databases, { policy: { text: NOTHING_COUNTED }, env }, run);
+    expect(stub.refused.map(({ problem }) => problem)).toEqual([]);
+  } finally {
+    await stub.close();
+  }
+}
+
+/** Files for each language and looks at everything that was posted. */
+async function posted(house: House, file: (lie: string) => Promise<{ channel: string; ts: string }>) {
+  const messages: MessageView[] = [];
+  for (const lie of LIES) {
+    const thread = await file(lie);
+    await house.stage.until("the model's words in the thread", async () =>
+      house.stage
+        .threadMessages(thread)
+        .some((one) => one.text.includes(lie.slice(0, 12)) && MARKERS.test(one.text)),
+    );
+    messages.push(...house.stage.threadMessages(thread).filter(({ ts }) => ts !== thread.ts));
+  }
+  return messages;
+}
+
+describe("a model that always says that it has refunded", () => {
+  it("is marked as the model's in every message, notification text included; no sentence of ours says refunded; no address of its choice is passed on", {
+    timeout: LONG_MS,
+  }, () => {
+    const of = (body: unknown): string => LIES.find((lie) => JSON.stringify(body).includes(lie)) ?? LIES[0];
+    return play(
+      ({ body }) => {
+        const lie = of(body.messages[0]);
+        return body.messages.some(({ role }) => role === "assistant")
+          ? says(`${lie} ${LINK} attacker@evil.example`)
+          : uses(text(lie), use("get_order", { order_reference: "ORD-10042" }));
+      },
+      async (house) => {
+        const { stage } = house;
+        await stage.start();
+        const messages = await posted(house, async (lie) => {
+          const thread = await stage.file(
+            "U_AGENT",
+            `ORD-10042 of Tom Whitfield. The model will say: ${lie}`,
+          );
+          await stage.runIn(thread, "resolved");
+          return thread;
+        });
+        expect(messages.flatMap(unmarked)).toEqual([]);
+        const all = messages.flatMap((one) => [one.text, ...textsOf(one.blocks)]);
+        expect(all.filter((one) => /^(?:\d+\. )?Refunded\b/.test(one))).toEqual([]);
+        expect(all.filter((one) => one.includes("evil.example"))).toEqual([]);
+        expect((await house.world.payments.control.counts()).committed).toBe(0);
+      },
+    );
+  });
+
+  it(
+    "is told apart from the ledger's own sentence when one refund is held, denied, and claimed all the same, and in the summary of a handover",
+    { timeout: LONG_MS },
+    () =>
+      play(
+        byTurn(
+          () => uses(text(LIES[0]), use("get_order", { order_reference: "ORD-10042" })),
+          () =>
+            uses(
+              text(LIES[1]),
+              use("issue_refund", {
+                order_reference: "ORD-10042",
+                scope: "everything_left",
+                item_references: [],
+                amount_minor: 0,
+                reason: LIES[2],
+              }),
+            ),
+          () => uses(text(LIES[3]), use("escalate_to_human", { summary: LIES[0] })),
+        ),
+        async (house) => {
+          const { stage } = house;
+          await stage.start();
+          const thread = await stage.file("U_AGENT", "ORD-10042 of Tom Whitfield arrived torn.");
+          await stage.confirmBinding(thread);
+          await stage.deny("U_SUP1", thread, "The photo shows no damage.");
+          await stage.runIn(thread, "escalated");
+          await stage.until("the handover in the thread", async () =>
+            stage
+              .threadMessages(thread)
+              .some((one) => one.text.startsWith("Handed over to a person. Summary by")),
+          );
+          const messages = stage.threadMessages(thread);
+          expect(messages.flatMap(unmarked)).toEqual([]);
+          const ours = messages.map((one) => one.text).filter((one) => /denied/i.test(one));
+          expect(ours.some((one) => one.includes("The photo shows no damage."))).toBe(true);
+          expect((await house.world.payments.control.counts()).committed).toBe(0);
+        },
+      ),
+  );
+});
