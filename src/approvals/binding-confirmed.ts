@@ -48,5 +48,10 @@ export async function bindingWasConfirmed(
     await move(tx, ctx, approval, { to: "VOIDED", endCode: "binding_confirmed", endDetail: DETAIL });
     voided.push(approval.operationId);
   }
+  // The cards that stand say whether the customer is confirmed now.
+  for (const { id, state, binding } of approvals) {
+    if (ids.has(id) || state !== "PENDING" || !binding.bindingUnconfirmed) continue;
+    await ctx.notices.touch(tx, { kind: "approval", id });
+  }
   return voided;
 }

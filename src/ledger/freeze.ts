@@ -57,7 +57,8 @@ export async function askThaw(
   return ctx.db.tx(async (tx) => {
     const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by, request.withinMs]);
     if (row === undefined) return stateOf(tx, request.kind);
-    await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
+    // A question is asked where people look, below everything since; its end is written where it was asked.
+    await ctx.notices.repost(tx, { kind: "thaw", id: request.kind });
     return toSwitch(row);
   });
 }

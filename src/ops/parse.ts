@@ -27,7 +27,10 @@ export const OPS_HELP: readonly { readonly usage: string; readonly does: string 
   { usage: "close INCIDENT", does: "close an incident, with a reason" },
   { usage: "runs", does: "the newest runs and where they stand" },
   { usage: "approvals", does: "what waits for an approval, until when" },
-  { usage: "freeze [kind]", does: "nothing new is sent (refund, cancel_order, cancel_subscription, or all)" },
+  {
+    usage: "freeze [kind] [reason]",
+    does: "nothing new is sent (refund, cancel_order, cancel_subscription, or all); to give a reason, name the kind",
+  },
   { usage: "thaw [kind]", does: "sending goes on" },
   { usage: "health", does: "database, queue, Slack, payments, and what is due" },
 ];
@@ -171,10 +174,12 @@ function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedComma
   const kind = kindOf(word);
   if (kind !== null) return freezeCommand(verb, kind, more.join(" "));
   const guess = nearest(word.toLowerCase(), ["all", ...OPERATION_KINDS]);
+  // A reason without a kind: the person is told the whole command, because a switch is never turned on a guess.
+  const meant = verb === "freeze" ? `/ops freeze all ${rest.join(" ")}` : null;
   return {
     ok: false,
     sentence: `${quoted(word)} is no kind of effect. The kinds are ${OPERATION_KINDS.join(", ")}; without one it is all of them.`,
-    suggestion: guess === null ? null : `/ops ${verb} ${guess}`,
+    suggestion: guess === null ? meant : `/ops ${verb} ${guess}`,
   };
 }
 

@@ -38,7 +38,9 @@ export type BindingRefusal =
   | "not_filer"
   | "nothing_to_confirm"
   | "no_such_customer"
-  | "run_has_acted";
+  | "run_has_acted"
+  /** No run is under way any more; `ended` in the words of who shows it. */
+  | "ended";
 
 /** A reply in a ticket's thread. Information for the run, never an approval. */
 export interface ThreadReply {
@@ -61,6 +63,8 @@ export type ReplyAnswer =
       candidates: readonly BindingCandidate[];
       runId: RunId | null;
     }
+  /** The work on this ticket is over; nothing was stored. */
+  | { outcome: "ended"; run: Run; ticket: Ticket }
   | { outcome: "ignored"; why: "no_ticket" | "not_filer" | "blank" | "no_active_run" | "seen_before" };
 
 export type StartAnswer =

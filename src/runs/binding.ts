@@ -9,7 +9,7 @@ import type { RunId, TicketId } from "../domain/ids.js";
 import type { BindingAnswer } from "./api.js";
 import { bindingSentence } from "./binding-sentence.js";
 import { endRunByForce } from "./ending.js";
-import { getTicket } from "./read.js";
+import { currentRun, getTicket } from "./read.js";
 import { CUSTOMER_FOUND, insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
 import { bindingOf } from "./tickets.js";
 import type { BindingCandidate, Run, RunsCtx, Ticket } from "./types.js";
@@ -64,6 +64,12 @@ async function bindTo(
     if (ticket.binding === "confirmed" && ticket.customerId === customerId)
       return { outcome: "unchanged", ticket };
     const run = await lockActiveRun(tx, ticketId);
+    const last = run ?? (await currentRun(tx, ticketId));
+    if (run === null && last !== null)
+      return refuse(
+        "ended",
+        "The work on this ticket is over, so nothing was changed. For anything else, file a new ticket.",
+      );
     const moves = ticket.customerId !== null && ticket.customerId !== customerId;
     if (moves && run !== null && (await hasActed(tx, run.id))) {
       return refuse(

@@ -6,7 +6,7 @@ import type { RunId, TicketId } from "../domain/ids.js";
 import { isRunEnd } from "../domain/run.js";
 import type { CancelAnswer, ReplyAnswer, ThreadReply } from "./api.js";
 import { bindFromText, tellRun, writeText } from "./binding.js";
-import { getRun, ticketOfThread } from "./read.js";
+import { currentRun, getRun, ticketOfThread } from "./read.js";
 import { insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
 import type { BindingCandidate, RunsCtx, Ticket } from "./types.js";
 import { wakeRun } from "./wakeups.js";
@@ -84,8 +84,12 @@ async function lateAnswer(
   reply: ThreadReply,
   candidates: readonly BindingCandidate[],
 ): Promise<ReplyAnswer> {
-  if (ticket.binding !== "none" || candidates.length === 0)
-    return { outcome: "ignored", why: "no_active_run" };
+  if (ticket.binding !== "none" || candidates.length === 0) {
+    const last = await currentRun(tx, ticket.id);
+    return last === null
+      ? { outcome: "ignored", why: "no_active_run" }
+      : { outcome: "ended", run: last, ticket };
+  }
   if (await seenBefore(tx, reply.dedupeKey)) return { outcome: "ignored", why: "seen_before" };
   await bindFromText(tx, ctx, ticket, candidates);
   const run = await startRunIn(tx, ctx, { ticketId: ticket.id });

@@ -35,6 +35,8 @@ export async function startRunIn(
   if (rows.length === 0) return null;
   if (planner !== "code") await tellCustomer(tx, ctx, id, ticketId);
   await ctx.notices.touch(tx, { kind: "run", id });
+  // A later run of a ticket that ended unconfirmed: it can be confirmed again.
+  await ctx.notices.touch(tx, { kind: "binding", id: ticketId });
   return getRun(tx, id);
 }
 

@@ -56,8 +56,13 @@ async function tell(
       message: { type: "escalated", runId, summary: ending.handover },
     });
   }
-  await ctx.notices.thread(tx, { ticketId, key: `ended:${runId}`, message: { type: "run_ended", runId } });
+  // The planner's last words, or the handover, are the end as people read it: one message, not two.
+  if (ending.says === null && ending.handover === null) {
+    await ctx.notices.thread(tx, { ticketId, key: `ended:${runId}`, message: { type: "run_ended", runId } });
+  }
   await ctx.notices.touch(tx, { kind: "run", id: runId });
+  // What could be confirmed or changed there no longer can.
+  if (view.ticket.binding !== "confirmed") await ctx.notices.touch(tx, { kind: "binding", id: ticketId });
 }
 
 /** Ends without anything that the planner said. */

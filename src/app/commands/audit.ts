@@ -1,3 +1,4 @@
+import { counted } from "../../domain/text/counted.js";
 import { exportAudit, verifyAudit } from "../../ledger/index.js";
 import { CommandFailure } from "../exit.js";
 import { print } from "../output.js";
@@ -23,7 +24,7 @@ export async function verify(): Promise<void> {
       );
     }
     print(
-      `Intact: ${report.events} events of ${report.operations} operations, ${report.sealedEvents} of them in ${report.blocks} blocks.`,
+      `Intact: ${counted(report.events, "event")} of ${counted(report.operations, "operation")}, ${report.sealedEvents} of them in ${counted(report.blocks, "block")}.`,
     );
   });
 }

@@ -1,6 +1,7 @@
 import { parseConfig } from "../../config/index.js";
 import { grantAppRole } from "../../db/app-role.js";
 import { applyMigrations } from "../../db/migrate.js";
+import { counted } from "../../domain/text/counted.js";
 import { migrateQueueTables } from "../../jobs/index.js";
 import { DEMO_TICKETS, demoShop } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
@@ -42,7 +43,7 @@ export async function seed(): Promise<void> {
       if (answer.outcome === "filed") filed += 1;
     }
     print(
-      `Loaded ${result.customers} customers, ${result.orders} orders, ${result.subscriptions} subscriptions, ${result.helpArticles} help articles; ${filed} new tickets.`,
+      `Loaded ${counted(result.customers, "customer")}, ${counted(result.orders, "order")}, ${counted(result.subscriptions, "subscription")}, ${counted(result.helpArticles, "help article")}; ${counted(filed, "new ticket")}.`,
     );
   });
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { formatMoney, money } from "../../domain/money.js";
+import { counted } from "../../domain/text/counted.js";
 import { findOrder, type Order, ShopFileError } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
 import { importShopFile } from "../compose/shop.js";
@@ -19,7 +20,7 @@ export async function importFile(file: string): Promise<void> {
         complain(`${reference} is cancelled and stays so: an import never un-cancels`);
       }
       print(
-        `Imported ${result.customers} customers, ${result.orders} orders, ${result.subscriptions} subscriptions, ${result.helpArticles} help articles.`,
+        `Imported ${counted(result.customers, "customer")}, ${counted(result.orders, "order")}, ${counted(result.subscriptions, "subscription")}, ${counted(result.helpArticles, "help article")}.`,
       );
     } catch (error) {
       if (!(error instanceof ShopFileError)) throw error;

@@ -119,10 +119,27 @@ export class Stage {
     return { channel: posted.channel, ts: posted.ts, filer: as };
   }
 
-  /** The filer confirms whom the ticket is about. */
+  /** The filer confirms whom the ticket is about; where the work is over before anybody had to, there is nothing to confirm. */
   async confirmBinding(thread: Thread): Promise<void> {
-    await this.press(thread.filer, thread, "Confirm");
-    this.say(`${thread.filer} confirms the customer`);
+    const [card] = await this.until("the question whom the ticket is about", async () => {
+      const messages = this.threadMessages(thread);
+      const open = messages.filter((message) => buttonLabels(message).includes("Confirm"));
+      const over = messages.filter((message) =>
+        JSON.stringify(message.blocks).includes("Nobody confirmed this."),
+      );
+      return open.length + over.length > 0 ? open : null;
+    });
+    const pressed =
+      card !== undefined &&
+      (await this.world.slack.control.click({
+        as: thread.filer,
+        at: { channel: card.channel, ts: card.ts },
+        label: "Confirm",
+      }));
+    // Gone between the look and the click: the run ended in between.
+    const over = pressed === false || (!pressed.ok && pressed.error === "unknown_element");
+    if (!over && !pressed.ok) throw new Error(`the customer could not be confirmed: ${pressed.message}`);
+    this.say(over ? "the work is over; nothing is left to confirm" : `${thread.filer} confirms the customer`);
   }
 
   /** Presses the newest button in the thread whose label begins so, as soon as it is there. */

@@ -15,6 +15,7 @@ import type { KindRules, Policy } from "./policy.js";
 import { autoRule, balanceRule, currencyRule, neverRule, positiveAmountRule } from "./rules-money.js";
 import { bindingRule, deniedRule, linesRule, occurrenceRule, statusRule, windowRule } from "./rules-order.js";
 import { totalRules } from "./rules-totals.js";
+import { durationText } from "./text.js";
 
 /** Answers a proposal. Throws `CountersignError('policy_facts_missing')` when a fact that a rule needs was not gathered. */
 export function evaluate(proposal: Proposal, facts: Facts, policy: Policy): PolicyAnswer {
@@ -31,7 +32,7 @@ export function evaluate(proposal: Proposal, facts: Facts, policy: Policy): Poli
     spoke.push({
       rule: "cooling_off",
       verdict: "allow",
-      sentence: `It waits ${coolingOffMinutes} minutes before it is sent, and can be undone until then.`,
+      sentence: `It waits ${durationText(coolingOffMinutes / 60)} before it is sent, and can be undone until then.`,
     });
   }
   switch (strictest(spoke)) {

@@ -58,7 +58,7 @@ function windowStart(order: OrderFacts): { event: string; since: Date | null } {
 
 export function bindingRule(facts: Facts): RuleVerdict[] {
   if (facts.bindingConfirmed) return [];
-  const sentence = "Nobody has confirmed yet which customer this ticket is about.";
+  const sentence = "The customer of this ticket was not confirmed when this was judged.";
   return [{ rule: "binding", verdict: "hold", sentence }];
 }
 

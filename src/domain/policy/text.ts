@@ -1,5 +1,6 @@
 /** Words for the gate's sentences. */
 import { formatMoney } from "../money.js";
+import { counted } from "../text/counted.js";
 
 /** An amount as people read it. Sums may lie above what a single `Money` may be; they are still said exactly. */
 export const amountText = (amountMinor: bigint, currency: string): string =>
@@ -20,4 +21,3 @@ export function listText(words: readonly string[], join: "or" | "and" = "or"): s
 }
 
 const round = (value: number): number => Math.round(value * 100) / 100;
-const counted = (value: number, unit: string): string => `${value} ${unit}${value === 1 ? "" : "s"}`;

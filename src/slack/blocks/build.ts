@@ -91,21 +91,28 @@ export interface ButtonSpec {
   readonly text: string;
   readonly value: string;
   readonly style?: "primary" | "danger";
-  /** What a screen reader says; the label if left out. */
+  /** What a screen reader says after the label (WCAG 2.5.3: the name begins with what is seen); the label alone if left out. */
   readonly says?: string;
 }
 
 export function button(spec: ButtonSpec): Button {
+  const text = plain(spec.text, LIMITS.buttonText);
   return {
     type: "button",
     action_id: spec.action,
-    text: plain(spec.text, LIMITS.buttonText),
+    text,
     value: spec.value,
     ...(spec.style === undefined ? {} : { style: spec.style }),
-    ...(spec.says === undefined
-      ? {}
-      : { accessibility_label: escapeWithin(oneLine(spec.says), LIMITS.accessibilityLabel).text }),
+    ...(spec.says === undefined ? {} : { accessibility_label: nameOf(text.text, spec.says) }),
   };
+}
+
+/** Voice control and screen readers find a button by what is written on it. */
+function nameOf(label: string, says: string): string {
+  const said = escapeWithin(oneLine(says), LIMITS.accessibilityLabel).text;
+  if (said.startsWith(label)) return said;
+  const room = LIMITS.accessibilityLabel - label.length - 2;
+  return room < 1 ? label : `${label}: ${escapeWithin(oneLine(says), room).text}`;
 }
 
 export function actions(blockId: string, buttons: readonly ButtonSpec[]): ActionsBlock {

@@ -10,6 +10,7 @@ import type { Approval, Vote } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
+import { durationText } from "../../domain/policy/text.js";
 import { ACTIONS, approvalValue } from "../actions.js";
 import {
   actions,
@@ -25,10 +26,10 @@ import {
   withinLimits,
 } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
-import { amountOf, consequenceOf, kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+import { amountOf, consequenceOf, kindName, type OperationFacts, resultOf, whatOf } from "./sentences.js";
 
 export interface ApprovalView {
   readonly approval: Approval;
@@ -37,6 +38,8 @@ export interface ApprovalView {
   readonly waitsFor: number;
   /** The approval that asks again after this one died. */
   readonly successor: boolean;
+  /** The ticket's customer is confirmed now, whatever it was when the card was made. */
+  readonly customerConfirmed: boolean;
 }
 
 /** How much of a planner's reason, a note or a policy sentence a card shows; the rest is one click away. */
@@ -114,10 +117,6 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
   return table.filter((row) => row !== null);
 }
 
-/** Two values in one row, each cleaned for itself, so that neither reaches into the other. */
-const withRef = (value: string, inBrackets: string | undefined): string =>
-  inBrackets === undefined ? oneLine(value) : `${oneLine(value)} (${oneLine(inBrackets)})`;
-
 const orderText = ({ binding }: Approval): string =>
   withRef(binding.orderRef ?? "?", binding.world.order?.status);
 
@@ -154,17 +153,20 @@ function changesBlocks(approval: Approval): KnownBlock[] {
   return [ours("*Changed since the last card*"), theirs(lines.join("\n"))];
 }
 
-function whyBlocks({ approval, operation }: ApprovalView): KnownBlock[] {
+function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): KnownBlock[] {
   const { binding } = approval;
   const reasons = binding.policy.reasons.slice(0, WHY_MAX).map((reason) => `• ${oneLine(reason)}`);
-  const unconfirmed = binding.bindingUnconfirmed
-    ? ["• Nobody has confirmed the customer. Approving confirms it for this operation alone."]
-    : [];
+  // The policy's reason says how it was; this line says how it is.
+  const unconfirmed = !binding.bindingUnconfirmed
+    ? []
+    : customerConfirmed
+      ? ["• Whoever filed the ticket has confirmed the customer since."]
+      : ["• Approving confirms the customer for this operation alone."];
   const gate =
     approval.gate !== null && !approval.gate.satisfiable ? [`• ${oneLine(approval.gate.sentence)}`] : [];
   const cooling =
     binding.policy.coolingOffMinutes > 0
-      ? ` It waits ${binding.policy.coolingOffMinutes} minutes first and can be undone until then.`
+      ? ` It waits ${durationText(binding.policy.coolingOffMinutes / 60)} first and can be undone until then.`
       : "";
   return [
     ours("*Why it is held*"),
@@ -212,14 +214,14 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
         text: amount === null ? "Approve" : `Approve ${amount}`,
         value,
         style: "primary",
-        says: `Approve: ${whatOf(approval.binding)}`,
+        says: whatOf(approval.binding),
       },
       {
         action: ACTIONS.deny,
         text: "Deny",
         value,
         style: "danger",
-        says: `Deny: ${whatOf(approval.binding)}`,
+        says: whatOf(approval.binding),
       },
       { action: ACTIONS.approvalDetails, text: "Full text", value },
     ];
@@ -233,7 +235,7 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
           text: "Undo",
           value,
           style: "danger",
-          says: `Undo: ${whatOf(approval.binding)}`,
+          says: whatOf(approval.binding),
         },
       ]
     : [];
@@ -249,7 +251,7 @@ export function stoppableButtons(view: ApprovalView): ButtonSpec[] {
       text: "Deny after all",
       value,
       style: "danger",
-      says: `Deny after all: ${whatOf(approval.binding)}`,
+      says: whatOf(approval.binding),
     },
   ];
 }
@@ -305,7 +307,7 @@ function standingLine(view: ApprovalView): string | null {
         ? "Approved. Not sent yet."
         : `Approved. Waits for ${waitsFor === 1 ? "one other decision" : `${waitsFor} other decisions`} of the same step. Nothing is sent before.`;
     case "RELEASED":
-      return outcomeOf(operation);
+      return resultOf(operation);
     case "DENIED":
       return "Denied. Nothing was sent.";
     case "EXPIRED":
@@ -349,11 +351,9 @@ export function approvalHeadline(view: ApprovalView): string {
 export function approvalText(view: ApprovalView): string {
   const { approval } = view;
   const { binding } = approval;
-  const what = `${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`;
+  const what = `${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`;
   if (approval.state !== "PENDING") {
-    // Once it is released the operation's own sentence says what it is about.
-    const about = approval.state === "RELEASED" ? "" : `${what}.`;
-    const said = escapeWithin(oneLine(`${about} ${standingLine(view) ?? ""}`), 1200).text;
+    const said = escapeWithin(oneLine(`${what}. ${standingLine(view) ?? ""}`), 1200).text;
     const who = approval.votes.map(
       (vote) =>
         `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${mentionUser(vote.userId)}, ${utcTime(vote.at)}.`,

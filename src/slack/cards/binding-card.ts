@@ -9,7 +9,9 @@ import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 
 const CANDIDATES_SHOWN = 8;
 
-export function bindingCard(ticket: Ticket): Message {
+/** `ended`: the ticket's work is over, so nothing can be confirmed or chosen any more. */
+export function bindingCard(ticket: Ticket, ended: boolean): Message {
+  if (ended && ticket.binding !== "confirmed") return endedCard(ticket);
   switch (ticket.binding) {
     case "confirmed":
       return {
@@ -44,6 +46,18 @@ export function bindingCard(ticket: Ticket): Message {
     default:
       return assertNever(ticket.binding, "binding");
   }
+}
+
+function endedCard(ticket: Ticket): Message {
+  if (ticket.binding === "none") {
+    const text =
+      "It was not said which customer this is about. Name an order or the customer's e-mail address here, and the work begins again.";
+    return { text, blocks: [theirs(text, 500)] };
+  }
+  return {
+    text: `About ${nameOf(ticket)}, by its text.`,
+    blocks: [theirs(`About ${rawName(ticket)}${foundBy(ticket)}.`, 700), note("Nobody confirmed this.")],
+  };
 }
 
 function unbound(ticket: Ticket): Message {

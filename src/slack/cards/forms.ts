@@ -8,7 +8,7 @@ import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { oneLine } from "../text/safe.js";
+import { oneLine, withRef } from "../text/safe.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
 import { incidentTitle, verbName } from "./ops-cards.js";
@@ -117,7 +117,7 @@ export function denyForm(approval: Approval, meta: FormMeta): Modal {
     submit: "Deny",
     meta,
     blocks: [
-      theirs(`${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`, 600),
+      theirs(`${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`, 600),
       textInput({
         input: INPUTS.note,
         label: "Note",
@@ -148,7 +148,7 @@ export function amountForm(approval: Approval, meta: FormMeta): Modal {
     submit: "Approve",
     meta,
     blocks: [
-      theirs(`${whatOf(binding)} for ${binding.customerName} (${binding.customerRef})`, 600),
+      theirs(`${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`, 600),
       textInput({
         input: INPUTS.amount,
         label: `Type the amount again: ${amountOf(approval)}`,
@@ -222,7 +222,7 @@ export function resolveForm(operation: OperationFacts, verb: VerbView, meta: For
 function operationRows(operation: OperationFacts): Row[] {
   return [
     { label: "Operation", value: { theirs: whatOf(operation) } },
-    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+    { label: "Customer", value: { theirs: withRef(operation.customerName, operation.customerRef) } },
     { label: "Id", value: { theirs: operation.id } },
   ];
 }
@@ -310,7 +310,7 @@ export function approvalDetails(approval: Approval, operation: OperationFacts, t
   ];
   return closed("Full text", [
     theirs(
-      `${whatOf(approval.binding)} for ${approval.binding.customerName} (${approval.binding.customerRef})`,
+      `${whatOf(approval.binding)} for ${withRef(approval.binding.customerName, approval.binding.customerRef)}`,
       1000,
     ),
     ...(approval.state === "PENDING" ? [] : [theirs(outcomeOf(operation), 1000)]),

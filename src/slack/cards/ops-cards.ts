@@ -15,7 +15,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { actorName, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
@@ -68,7 +68,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
 function operationRows(operation: OperationFacts): Row[] {
   const table: (Row | null)[] = [
     { label: "Operation", value: { theirs: whatOf(operation) } },
-    { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+    { label: "Customer", value: { theirs: withRef(operation.customerName, operation.customerRef) } },
     { label: "Id", value: { theirs: operation.id } },
     operation.unknownSince === null
       ? null
@@ -188,7 +188,7 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
     header(title),
     ...rows([
       { label: "Operation", value: { theirs: whatOf(operation) } },
-      { label: "Customer", value: { theirs: `${operation.customerName} (${operation.customerRef})` } },
+      { label: "Customer", value: { theirs: withRef(operation.customerName, operation.customerRef) } },
       { label: "Asked by", value: { ours: mentionUser(resolution.by) } },
       { label: "Reason", value: { theirs: resolution.reason } },
       { label: "Evidence", value: { theirs: resolution.evidenceRef } },
@@ -257,7 +257,7 @@ export function thawCard(state: FreezeState): Message {
     ? `Thawed: ${name}`
     : waits
       ? `A second person is needed: thaw ${name}`
-      : `Still frozen: ${name}`;
+      : `Frozen: ${name}`;
   const table: Row[] = [
     { label: "Frozen by", value: { ours: state.by === null ? "Countersign itself" : actorName(state.by) } },
     ...(state.at === null ? [] : [{ label: "Since", value: { ours: localTime(state.at) } }]),

@@ -3,6 +3,7 @@ import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
+import { counted } from "../../domain/text/counted.js";
 import type {
   ApprovalsView,
   EventsView,
@@ -26,7 +27,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
@@ -100,7 +101,7 @@ export function opsShow(view: OperationView): Message {
     operation.subscriptionRef === null
       ? null
       : { label: "Subscription", value: { theirs: operation.subscriptionRef } },
-    { label: "Customer", value: { theirs: `${view.customerName} (${operation.customerRef})` } },
+    { label: "Customer", value: { theirs: withRef(view.customerName, operation.customerRef) } },
     { label: "Filed by", value: { ours: listOf(operation.filers.map(mentionUser)) || "nobody known" } },
     operation.approvedBy.length === 0
       ? null
@@ -203,7 +204,7 @@ export function opsRuns(view: RunsView): Message {
     .slice(0, LINES_SHOWN)
     .map(
       (run) =>
-        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${run.steps} steps · ${localTime(run.createdAt)}${run.endCode === null ? "" : ` · ${esc(run.endCode, 60)}`}`,
+        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${run.endCode === null ? "" : ` · ${esc(run.endCode, 60)}`}`,
     );
   return { text: `Runs: ${view.runs.length} shown.`, blocks: [header("Runs"), ...chunks(lines, "No runs.")] };
 }

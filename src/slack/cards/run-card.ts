@@ -26,12 +26,12 @@ export function runCard(card: RunCardView): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
   const title = runTitle(run.state);
-  const words = lastWords(turns);
+  // What ended it, and the planner's last words, stand in messages of their own by then.
+  const words = ended ? null : lastWords(turns);
   const added = notes.filter((one) => !one.author.startsWith("system:")).length;
   const blocks: KnownBlock[] = [
     ours(`*${title}*${run.cancelRequestedBy !== null && !ended ? " (stopping)" : ""}`),
     ...stepsBlocks(card),
-    ...(run.ending === null ? [] : [theirs(run.ending.detail, 1000)]),
     ...(words === null ? [] : [attributed(`_${markerOf(run.planner)}_`, words, WORDS_MAX)]),
     note(
       [
@@ -59,8 +59,7 @@ export function runCard(card: RunCardView): Message {
       { action: ACTIONS.runDetails, text: "Details", value: run.id, says: "Details of this run" },
     ]),
   ];
-  const text = escapeWithin(oneLine(`${title}. ${run.ending?.detail ?? ""}`), 1000).text;
-  return withinLimits({ text, blocks }, 2);
+  return withinLimits({ text: `${title}.`, blocks }, 2);
 }
 
 export function runTitle(state: RunState): string {

@@ -8,6 +8,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import { withRef } from "../text/safe.js";
 
 /** An operation as cards and threads show it. Amounts in minor units. */
 export interface OperationFacts {
@@ -172,17 +173,59 @@ function confirmed(operation: OperationFacts): string {
   const reference = operation.providerRef === null ? "" : ` Reference ${operation.providerRef}.`;
   switch (operation.kind) {
     case "refund":
-      return `Refunded ${formatMoney(operation)} on order ${operation.orderRef ?? "?"} to ${operation.customerName} (${operation.customerRef}).${reference}`;
+      return `Refunded ${formatMoney(operation)} on order ${operation.orderRef ?? "?"} to ${withRef(operation.customerName, operation.customerRef)}.${reference}`;
     case "cancel_order":
-      return `Order ${operation.orderRef ?? "?"} of ${operation.customerName} (${operation.customerRef}) is cancelled. No money has gone back by this; a refund is its own operation.`;
+      return `Order ${operation.orderRef ?? "?"} of ${withRef(operation.customerName, operation.customerRef)} is cancelled. No money has gone back by this; a refund is its own operation.`;
     case "cancel_subscription":
-      return `Subscription ${operation.subscriptionRef ?? "?"} of ${operation.customerName} (${operation.customerRef}) ${
+      return `Subscription ${operation.subscriptionRef ?? "?"} of ${withRef(operation.customerName, operation.customerRef)} ${
         operation.atPeriodEnd === true ? "will end with its paid period" : "is cancelled"
       }.${reference}`;
     default:
       return assertNever(operation.kind, "operation kind");
   }
 }
+
+/**
+ * What came of it, where what it is stands beside it already (a card's rows): the whole sentence is the thread's, so that nothing is
+ * told there twice.
+ */
+export function resultOf(operation: OperationFacts): string {
+  const { status, kind } = operation;
+  const detail = detailOf(operation);
+  switch (status) {
+    case "AWAITING_APPROVAL":
+    case "PREPARED":
+      return "Not sent yet.";
+    case "DISPATCHED":
+      return "Sent; the answer is not there yet.";
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return "Sent; the outcome is not known yet and is being checked.";
+    case "QUARANTINED":
+      return "Sent; the outcome is not known, and on-call has the case.";
+    case "CONFIRMED": {
+      const done = kind === "refund" ? `Refunded ${formatMoney(operation)}.` : CANCELLED[kind](operation);
+      return join([done, operation.providerRef === null ? null : `Reference ${operation.providerRef}.`]);
+    }
+    case "REJECTED":
+      return join(["Not carried out.", detail ?? "The provider refused it."]);
+    case "DENIED":
+    case "EXPIRED":
+      return "Nothing was sent.";
+    case "VOIDED":
+      return join(["Withdrawn before it was sent.", detail]);
+    case "REVERSED":
+      return "Taken back by the provider after it had confirmed it.";
+    default:
+      return assertNever(status, "operation status");
+  }
+}
+
+const CANCELLED = {
+  cancel_order: () => "Cancelled. No money has gone back by this.",
+  cancel_subscription: ({ atPeriodEnd }: Pick<OperationFacts, "atPeriodEnd">) =>
+    atPeriodEnd === true ? "Cancelled; it ends with its paid period." : "Cancelled.",
+} as const;
 
 /** The stored detail as a sentence; null when there is none. */
 function detailOf(operation: OperationFacts): string | null {

@@ -2,10 +2,19 @@
 
 import { sha256Hex } from "../../domain/canonical.js";
 import { mayFile } from "../../domain/policy/people.js";
+import { isRunEnd } from "../../domain/run.js";
 import { plainSlackText } from "../../domain/text/slack-text.js";
-import { type BindingAnswer, type FiledTicket, getTicket, type Ticket } from "../../runs/index.js";
-import { INPUTS, parseFurtherValue, parseRunValue, parseTicketValue } from "../actions.js";
+import {
+  type BindingAnswer,
+  currentRun,
+  type FiledTicket,
+  getTicket,
+  type ReplyAnswer,
+  type Ticket,
+} from "../../runs/index.js";
+import { COMMANDS, INPUTS, parseFurtherValue, parseRunValue, parseTicketValue } from "../actions.js";
 import { bindingForm, CANDIDATE, ticketForm } from "../cards/forms.js";
+import { runTitle } from "../cards/run-card.js";
 import { runDetails } from "../cards/run-details.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeWithin, linkChannel, listOf, oneLine } from "../text/safe.js";
@@ -83,14 +92,28 @@ async function replyArrived(
   text: string,
 ): Promise<Reply> {
   const named = message.files.map((file) => `(file: ${file.name})`).join(" ");
-  await ctx.useCases.threadReply({
+  const answer = await ctx.useCases.threadReply({
     channelId: message.channelId,
     threadTs,
     author: message.userId,
     text: isBlankText(text) ? named : named === "" ? text : `${text} ${named}`,
     dedupeKey: messageKey(message.channelId, message.ts),
   });
-  return NOTHING;
+  return answer.outcome === "ended"
+    ? say(endedSentence(ctx, answer, "your message changes nothing"))
+    : NOTHING;
+}
+
+/** Said to the writer alone: what became of the ticket, and how to go on. */
+function endedSentence(
+  ctx: SlackContext,
+  { run, ticket }: Pick<Extract<ReplyAnswer, { outcome: "ended" }>, "run" | "ticket">,
+  so: string,
+): string {
+  const end = `The work on this ticket is over (${runTitle(run.state).toLowerCase()}), so ${so}.`;
+  return ticket.binding === "none"
+    ? `${end} Name an order or the customer's e-mail address here, and it begins again.`
+    : `${end} For anything else, write a new message in ${linkChannel(ctx.config.channels.tickets)} or use ${COMMANDS.ticket}.`;
 }
 
 export async function ticketCommand(ctx: SlackContext, command: SlashCommand): Promise<Reply> {
@@ -208,6 +231,9 @@ export async function bindingChangeClicked(ctx: SlackContext, click: Click): Pro
   if (!ticket.filers.includes(click.userId)) {
     return say("Only the person who filed this ticket can say whom it is about. Nothing was changed.");
   }
+  const run = await currentRun(ctx.db, ticket.id);
+  if (run !== null && isRunEnd(run.state))
+    return say(endedSentence(ctx, { run, ticket }, "nothing was changed"));
   return openModal(ctx, click.triggerId, bindingForm(ticket, { about: click.value, place: click.place }));
 }
 

@@ -8,13 +8,12 @@
  *    sends the card elsewhere and says so.
  * 4. Nothing else ever waits for Slack: a failure here is a later try.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { sha256Hex } from "../../domain/canonical.js";
 import { isTicketId, type TicketId } from "../../domain/ids.js";
 import type { Message } from "../blocks/build.js";
 import { DECISION_UPDATE_INTERVAL_MS, POST_INTERVAL_MS, TRAJECTORY_UPDATE_INTERVAL_MS } from "../limits.js";
 import type { SlackSendContext } from "../types.js";
-import { backoffMs, WAIT_IN_PLACE_MS } from "./backoff.js";
+import { backoffMs } from "./backoff.js";
 import {
   findPosted,
   isGone,
@@ -25,8 +24,9 @@ import {
   type Written,
 } from "./call.js";
 import type { CardRow } from "./card-row.js";
+import { waitForTurn } from "./card-turn.js";
 import { giveUpCard } from "./lost-card.js";
-import { closedFor, closeKey, takeTurn } from "./pace.js";
+import { closeKey } from "./pace.js";
 import { hiddenApproval, REPLACED, renderSubject } from "./render-subject.js";
 import { mayShowApprovals } from "./sharing.js";
 import { untilThread } from "./until-thread.js";
@@ -123,7 +123,9 @@ async function wantedMessage(
     if (sharing === "unknown") return "later";
     if (sharing === "shared") return { message: hiddenApproval(ctx.config.channels.approvals), urgent: true };
   }
-  return renderSubject(ctx, row.kind, row.subject_id, row.plain);
+  const rendered = await renderSubject(ctx, row.kind, row.subject_id, row.plain);
+  const unseen = row.message_ts === null && row.attempt_at === null;
+  return rendered?.onlyEdit === true && unseen ? null : rendered;
 }
 
 /** The ts of a post whose answer was lost; null when there is none. */
@@ -202,28 +204,6 @@ async function withFallbacks(
     if (second.kind !== "refused" || !isTooRich(second.code)) return second;
   }
   return send({ text: message.text, blocks: [] });
-}
-
-interface TurnWanted {
-  readonly key: string;
-  readonly intervalMs: number;
-  readonly urgent: boolean;
-}
-
-async function waitForTurn(ctx: SlackSendContext, row: CardRow, turn: TurnWanted): Promise<boolean> {
-  const waitMs = row.paced ? await closedFor(ctx.db, turn.key) : (await takeTurn(ctx.db, turn)).waitMs;
-  if (waitMs <= 0) return true;
-  if (waitMs <= WAIT_IN_PLACE_MS) {
-    await delay(waitMs);
-    return true;
-  }
-  await ctx.db.sql(
-    "slack.card.turn",
-    `UPDATE slack_cards SET paced = true, lease_until = NULL, due_at = countersign_now() + make_interval(secs => $3 / 1000.0)
-      WHERE id = $1 AND lease_token = $2`,
-    [row.id, row.lease_token, waitMs],
-  );
-  return false;
 }
 
 async function beginAttempt(ctx: SlackSendContext, row: CardRow): Promise<boolean> {

@@ -2,9 +2,9 @@
 import { assertNever } from "../../domain/assert-never.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../../domain/ids.js";
 import type { CardSubject } from "../../domain/ports/notices.js";
-import { isRunEnd } from "../../domain/run.js";
+import { isRunEnd, type RunState } from "../../domain/run.js";
 import type { FreezeKind } from "../../ops/index.js";
-import { getTicket } from "../../runs/index.js";
+import { currentRun, getTicket } from "../../runs/index.js";
 import { type Message, note, theirs } from "../blocks/build.js";
 import { approvalCard, plainApprovalCard } from "../cards/approval-card.js";
 import { bindingCard } from "../cards/binding-card.js";
@@ -23,6 +23,8 @@ export interface RenderedCard {
   readonly message: Message;
   /** Goes before the backlog: somebody waits for it or has to act on it. */
   readonly urgent: boolean;
+  /** Brings the subject's message up to date, but is not worth a new one: what it says has been told. */
+  readonly onlyEdit?: boolean;
 }
 
 export async function renderSubject(
@@ -39,11 +41,13 @@ export async function renderSubject(
     }
     case "run": {
       const view = isRunId(id) ? await readRunView(db, id) : null;
-      return view === null ? null : { message: runCard(view), urgent: isRunEnd(view.view.run.state) };
+      return view === null ? null : { message: runCard(view), urgent: !ON_ITS_WAY.has(view.view.run.state) };
     }
     case "binding": {
       const ticket = isTicketId(id) ? await getTicket(db, id) : null;
-      return ticket === null ? null : { message: bindingCard(ticket), urgent: false };
+      if (ticket === null) return null;
+      const run = await currentRun(db, ticket.id);
+      return { message: bindingCard(ticket, run !== null && isRunEnd(run.state)), urgent: false };
     }
     case "ticket": {
       const ticket = isTicketId(id) ? await getTicket(db, id) : null;
@@ -59,7 +63,9 @@ export async function renderSubject(
     }
     case "thaw": {
       const state = await readFreeze(db, id as FreezeKind);
-      return state === null ? null : urgent(thawCard(state));
+      if (state === null) return null;
+      const asks = state.frozen && state.thawAskedBy !== null;
+      return { ...urgent(thawCard(state)), onlyEdit: !asks };
     }
     case "incident": {
       const view = await readIncident(db, id);
@@ -71,6 +77,9 @@ export async function renderSubject(
 }
 
 const urgent = (message: Message): RenderedCard => ({ message, urgent: true });
+
+/** Steps that nobody waits for: merged, and shown when there is room. */
+const ON_ITS_WAY: ReadonlySet<RunState> = new Set(["queued", "running"]);
 
 /** For the old message of a card that was posted again. */
 export const REPLACED: Message = {

@@ -35,6 +35,10 @@ export function oneLine(text: string): string {
   return clean(text).replace(/\s+/gu, " ");
 }
 
+/** Two values in one place, each cleaned for itself, so that neither reaches into the other: "Tom (CUS-7)". */
+export const withRef = (value: string, inBrackets: string | undefined): string =>
+  inBrackets === undefined ? oneLine(value) : `${oneLine(value)} (${oneLine(inBrackets)})`;
+
 /** Slack's three entities. Not idempotent: call it exactly once, last. */
 export function escapeText(text: string): string {
   return text.replace(/[&<>]/gu, (character) =>

@@ -3,6 +3,7 @@ import { getApproval, standingOf, successorOf } from "../../approvals/index.js";
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId } from "../../domain/ids.js";
+import { getTicket } from "../../runs/index.js";
 import type { ApprovalView } from "../cards/approval-card.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation } from "./operation.js";
@@ -17,6 +18,15 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
   if (operation === null) throw new Error(`operation ${approval.operationId} is gone`);
   const { waitsFor, notBefore } = await standingOf(db, approval);
   const successor = approval.state === "VOIDED" && (await successorOf(db, approval.id)) !== null;
+  const ticket = approval.ticketId === null ? null : await getTicket(db, approval.ticketId);
+  const customerConfirmed =
+    ticket?.binding === "confirmed" && ticket.customerRef === approval.binding.customerRef;
   const binding = { ...approval.binding, customerName: withoutAddresses(approval.binding.customerName) };
-  return { approval: { ...approval, binding }, operation: { ...operation, notBefore }, waitsFor, successor };
+  return {
+    approval: { ...approval, binding },
+    operation: { ...operation, notBefore },
+    waitsFor,
+    successor,
+    customerConfirmed,
+  };
 }

@@ -130,7 +130,7 @@ const rows: Row[] = [
     refund(100n),
     { bindingConfirmed: false },
     "hold supervisor×1",
-    /confirmed yet which customer/,
+    /customer of this ticket was not confirmed/,
   ],
   ["an unconfirmed binding above the line", refund(60000n), { bindingConfirmed: false }, "hold finance×2"],
   ["a further refund", refund(100n, "GBP", 2), {}, "hold supervisor×1", /number 2/],

@@ -155,7 +155,7 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
     createdAt: AT,
     updatedAt: AT,
   };
-  return { approval, operation, waitsFor: 0, successor: false };
+  return { approval, operation, waitsFor: 0, successor: false, customerConfirmed: false };
 }
 
 export function ticketOf(changes: Partial<Ticket> = {}): Ticket {

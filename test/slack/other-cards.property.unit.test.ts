@@ -1,0 +1,241 @@
+/** Every other card of rows that mean harm: quarantine, second person, thaw, incident, run. Structure, places and pings stay ours. */
+import { fc, test } from "@fast-check/vitest";
+import { describe, expect } from "vitest";
+import { formatMoney } from "../../src/domain/money.js";
+import { OPERATION_STATUSES } from "../../src/domain/operation.js";
+import { RUN_STATES } from "../../src/domain/run.js";
+import type { ResolutionView } from "../../src/ops/index.js";
+import {
+  INCIDENT_KINDS,
+  incidentCard,
+  quarantineCard,
+  resolutionCard,
+  thawCard,
+} from "../../src/slack/cards/ops-cards.js";
+import { runCard } from "../../src/slack/cards/run-card.js";
+import { hostile, line } from "./support/hostile.js";
+import { buttons, cut, harmless, one, table, values, withinLimits } from "./support/read-card.js";
+import { operationOf, ticketOf } from "./support/views.js";
+
+const ID = "0192d3a4b5c6d7e8f90a1b2c3d4e5f60";
+const AT = new Date("2026-11-29T12:00:00Z");
+const RUNS = { numRuns: 80 };
+
+const operation = fc
+  .record({
+    status: fc.constantFrom(...OPERATION_STATUSES),
+    amountMinor: fc.bigInt({ min: 1n, max: 9_999_999_999n }),
+    currency: fc.constantFrom("GBP", "JPY", "KWD"),
+    customerName: line,
+    customerRef: line,
+    orderRef: line,
+    providerRef: fc.option(line),
+    quarantineReason: fc.option(hostile),
+    unknownSince: fc.option(fc.constant(AT)),
+  })
+  .map(operationOf);
+
+const resolution = fc
+  .record({
+    verb: fc.constantFrom("confirm", "reject", "retry"),
+    state: fc.constantFrom("proposed", "applied", "disagreed", "refused", "superseded", "expired"),
+    reason: line,
+    evidenceRef: line,
+    probe: fc.option(hostile.map((sentence) => ({ says: "unknown", providerRef: null, sentence }))),
+    secondNote: fc.option(hostile),
+  })
+  .map(
+    (facts): ResolutionView => ({
+      id: `res_${ID}`,
+      operationId: `op_${ID}`,
+      by: "U_ONC1",
+      secondBy: facts.state === "disagreed" ? "U_ONC2" : null,
+      secondVerdict: facts.state === "disagreed" ? "disagree" : null,
+      createdAt: AT,
+      expiresAt: AT,
+      ...facts,
+    }),
+  );
+
+const attempts = fc.array(
+  fc.record({
+    number: fc.integer({ min: 1, max: 99 }),
+    startedAt: fc.constant(AT),
+    verdict: line,
+    code: fc.option(line),
+  }),
+  { maxLength: 20 },
+);
+
+const what = (o: { amountMinor: bigint; currency: string; orderRef: string | null }): unknown =>
+  cut(`Refund of ${formatMoney(o)} on order ${one(o.orderRef ?? "")}`);
+const customer = (o: { customerName: string; customerRef: string }): unknown =>
+  cut(`${one(o.customerName)} (${one(o.customerRef)})`);
+
+describe("a quarantine card", () => {
+  test.prop([operation, attempts, fc.option(resolution)], RUNS)(
+    "has each value once in its row, and its buttons only while a person must decide",
+    (facts, tried, settled) => {
+      const card = quarantineCard({ operation: facts, attempts: tried, resolution: settled });
+      withinLimits(card);
+      harmless(card, ["U_ONC1", "U_ONC2"]);
+      const shown = table(card);
+      expect(shown.get("Operation")).toEqual([what(facts)]);
+      expect(shown.get("Customer")).toEqual([customer(facts)]);
+      expect(shown.get("Id")).toEqual([`op_${ID}`]);
+      expect(buttons(card)).toEqual(
+        facts.status === "QUARANTINED" ? ["Confirm committed", "Reject", "Authorise retry", "Details"] : [],
+      );
+      for (const value of values(card)) expect(value).toBe(`op_${ID}`);
+    },
+  );
+});
+
+describe("the card that asks a second person", () => {
+  test.prop([operation, resolution], RUNS)("shows the claim literally, once in its row", (facts, asked) => {
+    const card = resolutionCard({ operation: facts, resolution: asked });
+    withinLimits(card);
+    harmless(card, ["U_ONC1", "U_ONC2"]);
+    const shown = table(card);
+    expect(shown.get("Operation")).toEqual([what(facts)]);
+    expect(shown.get("Reason")).toEqual([cut(one(asked.reason))]);
+    expect(shown.get("Evidence")).toEqual([cut(one(asked.evidenceRef))]);
+    expect(shown.get("Asked by")).toEqual(["<@U_ONC1>"]);
+    expect(buttons(card)).toEqual(asked.state === "proposed" ? ["Agree", "Disagree"] : []);
+  });
+});
+
+describe("a thaw card", () => {
+  test.prop([line, fc.boolean(), fc.boolean()], RUNS)(
+    "shows the reason literally",
+    (reason, frozen, asked) => {
+      const by = { kind: "refund", by: "U_ONC1", at: AT, thawExpiresAt: null, version: 7 } as const;
+      const card = thawCard({ ...by, frozen, reason, thawAskedBy: asked ? "U_ONC2" : null });
+      withinLimits(card);
+      harmless(card, ["U_ONC1", "U_ONC2"]);
+      expect(table(card).get("Because")).toEqual(frozen ? [cut(one(reason))] : undefined);
+      expect(buttons(card)).toEqual(frozen && asked ? ["Agree", "Disagree"] : []);
+    },
+  );
+});
+
+describe("an incident card", () => {
+  const detail = fc.uniqueArray(fc.tuple(fc.string({ minLength: 3, maxLength: 12 }), line), {
+    maxLength: 20,
+    selector: ([label]) => label,
+  });
+  test.prop([fc.constantFrom(...INCIDENT_KINDS), fc.option(operation), detail, fc.boolean(), hostile], RUNS)(
+    "keeps what was found in rows of its own",
+    (kind, about, found, open, reason) => {
+      const card = incidentCard({
+        id: `inc_${ID}`,
+        kind,
+        status: open ? "open" : "closed",
+        operation: about,
+        detail: found,
+        closedBy: open ? null : "U_ONC1",
+        closedAt: open ? null : AT,
+        closeReason: open ? null : reason,
+        createdAt: AT,
+      });
+      withinLimits(card);
+      harmless(card, ["U_ONC1"]);
+      expect(table(card).get("Found")).toHaveLength(1);
+      if (about !== null) expect(table(card).get("Operation")).toHaveLength(1);
+      expect(buttons(card)).toEqual(open ? ["Close"] : []);
+      for (const value of values(card)) expect(value).toBe(`inc_${ID}`);
+    },
+  );
+});
+
+describe("a run's card", () => {
+  const call = fc.record({
+    input: fc.dictionary(fc.constantFrom("order_reference", "query"), line),
+    name: line,
+  });
+  test.prop(
+    [fc.constantFrom(...RUN_STATES), hostile, hostile, fc.array(call, { maxLength: 30 }), operation],
+    RUNS,
+  )(
+    "tells steps and the planner's prose apart, whatever stands in them",
+    (state, prose, ending, calls, about) => {
+      const ended = ["resolved", "escalated", "budget_exhausted", "failed", "cancelled"].includes(state);
+      const card = runCard({
+        operations: new Map([[about.id, about]]),
+        view: {
+          run: {
+            id: `run_${ID}`,
+            ticketId: `tkt_${ID}`,
+            state,
+            version: 1n,
+            planner: "messages-api",
+            model: ending.slice(0, 50),
+            ending: ended
+              ? {
+                  code: "end_turn",
+                  detail: ending,
+                  plannerSuccess: true,
+                  verifiedSuccess: true,
+                  constraintsKept: true,
+                }
+              : null,
+            cancelRequestedBy: null,
+            stepsUsed: 1,
+            stepsMax: 12,
+            inputTokensUsed: 0n,
+            outputTokensUsed: 0n,
+            costUsedMicroUsd: 1n,
+            costMaxMicroUsd: null,
+            activeMs: 0,
+            deadlineMs: 1,
+            modelFailures: 0,
+            dueAt: null,
+            leaseToken: 1n,
+            createdAt: AT,
+            updatedAt: AT,
+          },
+          ticket: ticketOf(),
+          notes: [],
+          turns: [
+            {
+              id: `turn_${ID}`,
+              runId: `run_${ID}`,
+              seq: 1,
+              state: "recorded",
+              content: [{ type: "text", text: prose }],
+              stopReason: "tool_use",
+              stopDetails: null,
+              model: null,
+              usage: {},
+              costMicroUsd: 0n,
+              createdAt: AT,
+            },
+          ],
+          calls: calls.map(({ name, input }, position) => ({
+            id: `call_${ID}`,
+            runId: `run_${ID}`,
+            turnId: `turn_${ID}`,
+            position,
+            toolUseId: "toolu_1",
+            name: position % 2 === 0 ? "get_order" : name,
+            input,
+            state: "held",
+            operationId: position === 0 ? about.id : null,
+            replayed: false,
+            decision: null,
+            decisionDetail: null,
+            result: null,
+            resultJson: null,
+            isError: null,
+            createdAt: AT,
+            finishedAt: null,
+          })),
+        },
+      });
+      withinLimits(card);
+      harmless(card, []);
+      expect(buttons(card)).toEqual(ended ? ["Details"] : ["Stop", "Details"]);
+      for (const value of values(card)) expect(value).toBe(`run_${ID}`);
+    },
+  );
+});
