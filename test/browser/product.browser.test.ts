@@ -177,6 +177,29 @@ describeInBrowser("the product on the page", () => {
     expect(await control.effects({ operationId: operation?.id ?? "" })).toHaveLength(1);
   });
 
+  it("takes a screenshot without a word for a question, and another's message for a ticket of both", async () => {
+    const ada = await visit(world.slack.url, { as: "U_AGENT", path: "/archives/C_TICK" });
+    const image = { name: "broken-kettle.png", mimeType: "image/png", buffer: Buffer.alloc(2048) };
+    await ada.locator("#channel input[type=file]").setInputFiles([image]);
+    await composer(ada).press("Enter");
+    const ticket = ada.locator("#messages article", { hasText: "broken-kettle.png" });
+    await ticket.locator(".replies").click();
+    await thread(ada)
+      .getByText(/I see broken-kettle\.png, but no text/u)
+      .waitFor();
+    const words = "Mrs Adeyemi writes: order ORD-1002 never worked";
+    await world.slack.control.post({ as: "U_AGENT2", channel: "C_GENERAL", text: words });
+    await ada.locator('[data-entry="C_GENERAL"]').click();
+    await ada.locator("#messages article", { hasText: words }).focus();
+    await ada.keyboard.press("m");
+    await ada.getByRole("menuitem", { name: "Resolve with Countersign" }).click();
+    await ada.locator(".message-ephemeral", { hasText: "Filed." }).waitFor();
+    await ada.locator('[data-entry="C_TICK"]').click();
+    const filed = ada.locator("#messages article", { hasText: words });
+    await filed.getByText("@Ada Filer").waitFor();
+    expect(await filed.getByText("@Ben Okafor").count()).toBe(1);
+  });
+
   it("takes a ticket of hostile text for what it is: text", async () => {
     const text =
       '<img src=x onerror="window.hit=1"> *ORD-9999* <!channel> <javascript:window.hit=1|x> &lt;b&gt;';

@@ -16,6 +16,8 @@ export function toast(message, options = {}) {
   if (now - (recent.get(message) ?? Number.NEGATIVE_INFINITY) < SAME_MS) return;
   recent.set(message, now);
   const area = byId("toasts");
+  // The same thing again takes the place of the older note.
+  for (const older of area.children) if (older.querySelector("span")?.textContent === message) older.remove();
   const kind = options.kind ?? "info";
   const note = h(
     "div",
@@ -23,16 +25,16 @@ export function toast(message, options = {}) {
     h(
       "div",
       null,
-      message,
+      h("span", null, message),
       options.code === undefined ? null : h("span", { class: "toast-code" }, options.code),
+      options.channel === undefined
+        ? null
+        : h(
+            "button",
+            { type: "button", class: "button button-small", data: { channel: options.channel } },
+            "Show",
+          ),
     ),
-    options.channel === undefined
-      ? null
-      : h(
-          "button",
-          { type: "button", class: "button button-small", data: { channel: options.channel } },
-          "Show",
-        ),
   );
   const gone = () => {
     note.remove();
