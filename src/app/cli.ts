@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config/index.js";
 import { CountersignError } from "../domain/errors.js";
+import type { LedgerBenchCommand } from "./commands/bench.js";
 import type { EvaluateOptions } from "./commands/evaluate.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
 import { complain } from "./output.js";
@@ -141,6 +142,20 @@ program
     (await import("./commands/faults.js")).faults(options),
   );
 
+const bench = program.command("bench").description("the benchmarks, as ratios");
+bench
+  .command("ledger")
+  .description(
+    "operations per second beside pgbench, the bare driver and durable execution; scans and lists by size",
+  )
+  .option("--seconds <n>", "for each arm in each round", positive)
+  .option("--rounds <n>", "rounds, arms interleaved", count)
+  .option("--lanes <n>", "operations under way at a time", count)
+  .option("--rows <list>", "sizes of the history, as 10000,100000,1000000", sizes)
+  .option("--only <part>", "speed or lists", part)
+  .addOption(json())
+  .action(async (options: LedgerBenchCommand) => (await import("./commands/bench.js")).benchLedger(options));
+
 program
   .command("demo")
   .description("everything on this machine, without an account anywhere")
@@ -159,6 +174,22 @@ function wholeNumber(text: string): bigint {
 function count(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("must be a whole number.");
   return Number(text);
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,4}(\.\d{1,3})?$/.test(text) || value <= 0)
+    throw new InvalidArgumentError("must be a positive number.");
+  return value;
+}
+
+function sizes(text: string): number[] {
+  return text.split(",").map(count);
+}
+
+function part(text: string): "speed" | "lists" {
+  if (text !== "speed" && text !== "lists") throw new InvalidArgumentError("must be speed or lists.");
+  return text;
 }
 
 // A reader that has seen enough (`… | head`) closes the pipe: that is no failure.

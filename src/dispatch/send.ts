@@ -27,6 +27,7 @@ export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Opera
     operationId: claim.operation.id,
     leaseToken: claim.leaseToken,
     attempt: claim.attempt,
+    operation: claim.operation,
     outcome,
   });
   await failpoint("dispatch.after_settle");

@@ -1,4 +1,12 @@
 /** Evaluation: the product put through faults, tickets and load, and counted from outside. */
+export { runLists } from "./bench/ledger/lists.js";
+export {
+  type LedgerBenchReport,
+  type ListsReport,
+  ledgerBenchReport,
+  listsReport,
+} from "./bench/ledger/report.js";
+export { runLedgerBench } from "./bench/ledger/run.js";
 export { runMatrix } from "./faults/matrix.js";
 export { type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
 export { type MatrixPorts, openWorld } from "./faults/world.js";

@@ -3,30 +3,26 @@ import type { Tx } from "../db/connect.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
-
-interface Party {
-  run_id: string;
-  ticket_id: string;
-}
+import type { Party } from "./transition.js";
 
 /** $1 operation. Read after the row's lock is held: who joined before is seen. */
-const WAITERS =
-  "SELECT run_id, ticket_id FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id";
+const WAITERS = `
+SELECT run_id AS "runId", ticket_id AS "ticketId" FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id`;
 
 /** Ends that an approval's own card in the owner's thread tells already. */
 const TOLD_BY_CARD: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);
 
 /**
  * Call after a transition. Ends are told in the threads of everybody who waits; an open outcome is told once; cards are
- * rendered anew; the runs that wait become due, and are woken after commit.
+ * rendered anew; the runs that wait become due, and are woken after commit. Who waits is read here unless the transition told it.
  */
 export async function announce(
   tx: Tx,
   ctx: LedgerCtx,
-  change: { operation: Operation; from: OperationStatus },
+  change: { operation: Operation; from: OperationStatus; waiters?: readonly Party[] },
 ): Promise<void> {
   const { operation, from } = change;
-  const waiters = await tx.sql<Party>("ledger.parties", WAITERS, [operation.id]);
+  const waiters = change.waiters ?? (await tx.sql<Party>("ledger.parties", WAITERS, [operation.id]));
   if (operation.approvalId !== null) {
     await ctx.notices.touch(tx, { kind: "approval", id: operation.approvalId });
   }
@@ -47,7 +43,7 @@ export async function announce(
 
 function threadsFor(operation: Operation, waiters: readonly Party[]): readonly TicketId[] {
   const owner = operation.ticketId;
-  const others = new Set(waiters.map(({ ticket_id }) => ticket_id as TicketId));
+  const others = new Set(waiters.map(({ ticketId }) => ticketId));
   const tellOwner = owner !== null && !(TOLD_BY_CARD.has(operation.status) && operation.approvalId !== null);
   if (owner !== null) others.delete(owner);
   return tellOwner ? [owner, ...others] : [...others];
@@ -91,7 +87,7 @@ const settles = (operation: Operation, from: OperationStatus): boolean =>
   !(operation.status === "OUTCOME_UNKNOWN" && from === "RECONCILING");
 
 function runsOf(operation: Operation, waiters: readonly Party[]): readonly RunId[] {
-  const runs = new Set(waiters.map(({ run_id }) => run_id as RunId));
+  const runs = new Set(waiters.map(({ runId }) => runId));
   if (operation.ownerRunId !== null) runs.add(operation.ownerRunId);
   return [...runs];
 }

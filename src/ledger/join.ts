@@ -22,19 +22,22 @@ ON CONFLICT (operation_id, run_id) DO NOTHING RETURNING run_id`;
 
 /**
  * Makes a run a waiter of an operation whose row is locked. The filers of all who wait count as filer from now on. Returns the
- * operation as it is then.
+ * operation as it is then. Whoever joins what is not at an end moves its version: a transition that reads who waits in its own
+ * statement (`ledger.move`) misses nobody.
  */
 export async function join(tx: Tx, operation: Operation, who: Joining): Promise<Operation> {
-  if (operation.ownerRunId !== who.runId) {
-    await tx.sql("ledger.add_waiter", ADD_WAITER, [
-      operation.id,
-      who.runId,
-      who.ticketId,
-      who.filers[0] ?? "",
-    ]);
-  }
+  const added =
+    operation.ownerRunId === who.runId
+      ? []
+      : await tx.sql("ledger.add_waiter", ADD_WAITER, [
+          operation.id,
+          who.runId,
+          who.ticketId,
+          who.filers[0] ?? "",
+        ]);
+  if (ENDED.has(operation.status)) return operation;
   const newcomers = who.filers.filter((filer) => !operation.filers.includes(filer));
-  if (newcomers.length === 0 || ENDED.has(operation.status)) return operation;
+  if (added.length === 0 && newcomers.length === 0) return operation;
   const joined = await note(tx, {
     id: operation.id,
     status: operation.status,

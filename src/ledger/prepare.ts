@@ -24,17 +24,24 @@ import { type StoredCase as Case, store, voidHeld } from "./prepare-store.js";
 import { getOperation } from "./reads.js";
 import { TurnRace } from "./turn-race.js";
 import type { PerCall, PrepareTurn, Proposal, TurnEntry } from "./types.js";
-import { keyIsHeld, lockOperations, lockScopes, lockWorld } from "./world.js";
+import {
+  keyIsHeld,
+  lockOperations,
+  lockOperationsAndOrders,
+  lockScopes,
+  lockWorld,
+  type OrderLock,
+} from "./world.js";
 
 /** Decides the writes of one turn; joins the caller's transaction. See the room's index for what the answers mean. */
 export async function prepareTurn(tx: Tx, ctx: LedgerCtx, turn: PrepareTurn): Promise<PerCall[]> {
   const answers = new Map<CallId, PerCall>();
-  const candidates = await identify(tx, turn.calls, answers);
+  const { candidates, paid } = await identify(tx, turn.calls, answers);
   const undecided = turn.calls.some((call) => answers.get(call.callId)?.outcome === "held");
   if (undecided) {
     for (const candidate of candidates) answers.set(candidate.callId, ready(candidate));
   } else if (candidates.length > 0) {
-    await decide(tx, ctx, turn, candidates, answers);
+    await decide(tx, ctx, turn, { candidates, paid }, answers);
   }
   return turn.calls.map(({ callId }) => {
     const answer = answers.get(callId);
@@ -45,12 +52,19 @@ export async function prepareTurn(tx: Tx, ctx: LedgerCtx, turn: PrepareTurn): Pr
 
 // ── who it is ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** What identity leaves to be decided. */
+interface Identified {
+  readonly candidates: readonly Candidate[];
+  /** Paid orders that were locked with the operations; null: none were. */
+  readonly paid: ReadonlyMap<string, OrderLock> | null;
+}
+
 /** Answers what identity alone decides, and returns the rest. Two calls of one turn with one key are one candidate. */
 async function identify(
   tx: Tx,
   calls: readonly TurnEntry[],
   answers: Map<CallId, PerCall>,
-): Promise<Candidate[]> {
+): Promise<Identified> {
   const proposals = new Map<CallId, Candidate>();
   for (const call of calls) {
     if (!("proposal" in call)) continue;
@@ -60,7 +74,11 @@ async function identify(
   }
   const ids = calls.flatMap((call) => ("operationId" in call ? [call.operationId] : []));
   const keys = [...new Set([...proposals.values()].map(({ key }) => key))].sort();
-  const locked = await lockOperations(tx, { keys, ids });
+  const orders = ids.length === 0 ? ordersOf([...proposals.values()]) : null;
+  const { operations: locked, orders: paid } =
+    orders === null
+      ? { operations: await lockOperations(tx, { keys, ids }), orders: null }
+      : await lockOperationsAndOrders(tx, { keys, orders });
 
   const found: Candidate[] = [];
   for (const call of calls) {
@@ -76,7 +94,15 @@ async function identify(
     if (answer === null) found.push(withPredecessor(candidate, locked));
     else answers.set(call.callId, answer);
   }
-  return found;
+  return { candidates: found, paid };
+}
+
+/** The orders that these are about; null where one is about something else. */
+function ordersOf(candidates: readonly Candidate[]): string[] | null {
+  const refs = candidates.map(({ intent }) => (intent.subscriptionRef === null ? intent.orderRef : null));
+  return refs.length === 0 || refs.includes(null)
+    ? null
+    : [...new Set(refs.filter((ref) => ref !== null))].sort();
 }
 
 async function asCandidate(tx: Tx, proposal: Proposal): Promise<Candidate | null> {
@@ -167,10 +193,11 @@ async function decide(
   tx: Tx,
   ctx: LedgerCtx,
   turn: PrepareTurn,
-  candidates: readonly Candidate[],
+  identified: Identified,
   answers: Map<CallId, PerCall>,
 ): Promise<void> {
-  const { cases, misplaced } = await lockAndPlace(tx, turn, candidates);
+  const { candidates } = identified;
+  const { cases, misplaced } = await lockAndPlace(tx, turn, identified);
   const firsts = cases.filter(
     (one, index) => cases.findIndex(({ candidate }) => candidate.key === one.candidate.key) === index,
   );
@@ -206,15 +233,19 @@ async function decide(
 async function lockAndPlace(
   tx: Tx,
   turn: PrepareTurn,
-  candidates: readonly Candidate[],
+  { candidates, paid }: Identified,
 ): Promise<{ cases: Case[]; misplaced: Map<Candidate, Refusal> }> {
   const refs = (pick: (candidate: Candidate) => string | null): string[] => [
     ...new Set(candidates.map(pick).filter((ref) => ref !== null)),
   ];
-  const world = await lockWorld(tx, {
-    orders: refs(({ intent }) => (intent.subscriptionRef === null ? intent.orderRef : null)),
-    subscriptions: refs(({ intent }) => intent.subscriptionRef),
-  });
+  const world = await lockWorld(
+    tx,
+    {
+      orders: refs(({ intent }) => (intent.subscriptionRef === null ? intent.orderRef : null)),
+      subscriptions: refs(({ intent }) => intent.subscriptionRef),
+    },
+    paid,
+  );
   const misplaced = new Map<Candidate, Refusal>();
   const cases: Case[] = [];
   const plans: ScopePlan[] = [];

@@ -18,18 +18,19 @@ import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
 import { absorbLateAnswer } from "./late-answer.js";
 import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
-import { type MoveRequest, move, type Patch } from "./transition.js";
+import { type MovedOperation, type MoveRequest, moveTelling, type Patch } from "./transition.js";
 import type { SettleRequest, SettleResult } from "./types.js";
 
 /** `operation` is the claim's: its version makes the usual case one statement. */
 export async function settle(ctx: LedgerCtx, request: SettleRequest): Promise<SettleResult> {
   return ctx.db.tx(async (tx) => {
     const quick = await settleFirstAttempt(tx, ctx, request);
-    const operation = quick ?? (await settleUnderLock(tx, ctx, request));
-    if (operation === null) {
+    const moved = quick ?? (await settleUnderLock(tx, ctx, request));
+    if (moved === null) {
       return { settled: false, why: "fenced", operation: await absorbLateAnswer(tx, ctx, request) };
     }
-    await announce(tx, ctx, { operation, from: "DISPATCHED" });
+    const { operation } = moved;
+    await announce(tx, ctx, { ...moved, from: "DISPATCHED" });
     if (operation.status !== "CONFIRMED") {
       tx.afterCommit(() => void ctx.wake("operation", operation.id));
     }
@@ -38,15 +39,23 @@ export async function settle(ctx: LedgerCtx, request: SettleRequest): Promise<Se
 }
 
 /** Nothing but this attempt can have an effect: no rows need to be read. */
-async function settleFirstAttempt(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation | null> {
+async function settleFirstAttempt(
+  tx: Tx,
+  ctx: LedgerCtx,
+  request: SettleRequest,
+): Promise<MovedOperation | null> {
   const { operation } = request;
   if (operation === undefined || request.attempt !== 1 || operation.leaseToken !== request.leaseToken) {
     return null;
   }
-  return move(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, [])));
+  return moveTelling(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, [])));
 }
 
-async function settleUnderLock(tx: Tx, ctx: LedgerCtx, request: SettleRequest): Promise<Operation | null> {
+async function settleUnderLock(
+  tx: Tx,
+  ctx: LedgerCtx,
+  request: SettleRequest,
+): Promise<MovedOperation | null> {
   const operation = await lockOperation(tx, request.operationId);
   if (operation === null) {
     throw new CountersignError("no_operation", `there is no operation ${request.operationId}`);
@@ -60,7 +69,7 @@ async function settleUnderLock(tx: Tx, ctx: LedgerCtx, request: SettleRequest): 
   const settlement = settlementOf(request.outcome, others);
   const overtaken =
     settlement.event === "settle_confirmed" && (await cameToNothing(tx, operation.id, settlement.effect.ref));
-  return move(tx, transitionFor(ctx, operation, request, overtaken ? OVERTAKEN : settlement));
+  return moveTelling(tx, transitionFor(ctx, operation, request, overtaken ? OVERTAKEN : settlement));
 }
 
 /** The reconciler reads what became of it. */

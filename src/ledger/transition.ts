@@ -10,7 +10,7 @@ import type { SqlRunner } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { AttemptVerdict } from "../domain/evidence.js";
 import { holdingChange, holdingOf, keyIsTaken } from "../domain/holding.js";
-import type { ApprovalId, OperationId } from "../domain/ids.js";
+import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import {
   ENDED,
@@ -216,11 +216,33 @@ WITH g AS (
   FROM e WHERE :seen_key::text IS NOT NULL
   ON CONFLICT (dedupe_key) DO NOTHING
 )
-SELECT * FROM wrote`,
+SELECT w.*, ARRAY(
+  SELECT ARRAY[x.run_id, x.ticket_id] FROM operation_waiters x WHERE x.operation_id = w.id ORDER BY x.joined_at, x.run_id) AS waiters
+FROM wrote w`,
 );
+
+/** Runs that wait beside the owner, oldest first. */
+export interface Party {
+  readonly runId: RunId;
+  readonly ticketId: TicketId;
+}
+
+/** An operation after its transition, with who waits for it. */
+export interface MovedOperation {
+  readonly operation: Operation;
+  readonly waiters: readonly Party[];
+}
 
 /** Applies one transition. null: somebody else was faster, and nothing was changed. */
 export async function move(on: SqlRunner, request: MoveRequest): Promise<Operation | null> {
+  return (await moveTelling(on, request))?.operation ?? null;
+}
+
+/**
+ * As `move`, and says who waits. Joining moves the version (`join.ts`), so that nobody can have joined after this statement read
+ * the waiters and before it held the row.
+ */
+export async function moveTelling(on: SqlRunner, request: MoveRequest): Promise<MovedOperation | null> {
   const step = next(request.from, request.event);
   if (!step.legal) {
     throw new CountersignError(
@@ -234,7 +256,7 @@ export async function move(on: SqlRunner, request: MoveRequest): Promise<Operati
   const to = step.to;
   const patch = request.patch ?? {};
   const change = holdingChange(request.from, to);
-  const row = await runOne<OperationRow, MoveParameters>(on, MOVE, {
+  const row = await runOne<OperationRow & { waiters: [RunId, TicketId][] }, MoveParameters>(on, MOVE, {
     id: request.id,
     from: request.from,
     to,
@@ -282,5 +304,9 @@ export async function move(on: SqlRunner, request: MoveRequest): Promise<Operati
     seen_ref: patch.seen?.providerRef ?? null,
     seen_payload: patch.seen?.payload ?? null,
   });
-  return row === null ? null : toOperation(row);
+  if (row === null) return null;
+  return {
+    operation: toOperation(row),
+    waiters: row.waiters.map(([runId, ticketId]) => ({ runId, ticketId })),
+  };
 }

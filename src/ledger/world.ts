@@ -37,6 +37,23 @@ export interface World {
   subscriptions: Map<string, SubscriptionLock>;
 }
 
+interface OrderLockRow {
+  id: string;
+  ref: string;
+  customer_id: string;
+  customer_ref: string;
+  payment_id: string;
+  payment_intent: string;
+  currency: string;
+  captured: bigint;
+  left_minor: bigint;
+}
+
+const ORDER_COLUMNS = `o.id, o.ref, o.customer_id, c.ref AS customer_ref, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
+       p.captured - p.reserved - p.refunded - p.refunded_elsewhere AS left_minor`;
+const PAID_ORDERS =
+  "FROM orders o JOIN payments p ON p.order_id = o.id JOIN customers c ON c.id = o.customer_id";
+
 /**
  * Operations that may answer for one of the keys (live ones, and ended ones that a ticket is told again), and those of the ids;
  * locked until the transaction ends.
@@ -66,6 +83,40 @@ WHERE (o.key = ANY($1::text[]) AND (o.key_live OR o.status IN ('DENIED', 'REJECT
 ORDER BY o.id
 FOR NO KEY UPDATE`;
 
+/** $1 keys, $2 order references. As LOCK_KEYS and then LOCK_ORDERS: no order is read before every operation is locked. */
+const LOCK_KEYS_AND_ORDERS = `
+WITH known AS MATERIALIZED (
+  SELECT o.id FROM operations o
+  WHERE o.key = ANY($1::text[]) AND (o.key_live OR o.status IN ('DENIED', 'REJECTED'))
+  ORDER BY o.id
+  FOR NO KEY UPDATE
+)
+SELECT ${ORDER_COLUMNS}, (SELECT count(*) FROM known)::int AS known
+${PAID_ORDERS}
+WHERE (SELECT count(*) FROM known) >= 0 AND o.ref = ANY($2::text[])
+ORDER BY o.id
+FOR NO KEY UPDATE OF o, p`;
+
+/**
+ * `lockOperations` of the keys and the paid ones of the orders, in one statement: most turns ask for something new, and then there
+ * is nothing else to read.
+ */
+export async function lockOperationsAndOrders(
+  tx: Tx,
+  wanted: { keys: readonly string[]; orders: readonly string[] },
+): Promise<{ operations: Operation[]; orders: Map<string, OrderLock> }> {
+  const rows = await tx.sql<OrderLockRow & { known: number }>(
+    "ledger.lock_keys_and_orders",
+    LOCK_KEYS_AND_ORDERS,
+    [wanted.keys, wanted.orders],
+  );
+  const nothingKnown = rows[0]?.known === 0;
+  return {
+    operations: nothingKnown ? [] : await lockOperations(tx, { keys: wanted.keys, ids: [] }),
+    orders: new Map(rows.map((row) => [row.ref, toOrderLock(row)])),
+  };
+}
+
 /** True when a live operation has one of these keys by now: it was committed while this transaction waited for a lock. */
 export async function keyIsHeld(tx: Tx, keys: readonly string[]): Promise<boolean> {
   const rows = await tx.sql(
@@ -76,23 +127,10 @@ export async function keyIsHeld(tx: Tx, keys: readonly string[]): Promise<boolea
   return rows.length > 0;
 }
 
-interface OrderLockRow {
-  id: string;
-  ref: string;
-  customer_id: string;
-  customer_ref: string;
-  payment_id: string;
-  payment_intent: string;
-  currency: string;
-  captured: bigint;
-  left_minor: bigint;
-}
-
 /** $1 order references. Orders and their payments are locked row by row, order first. */
 const LOCK_ORDERS = `
-SELECT o.id, o.ref, o.customer_id, c.ref AS customer_ref, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
-       p.captured - p.reserved - p.refunded - p.refunded_elsewhere AS left_minor
-FROM orders o JOIN payments p ON p.order_id = o.id JOIN customers c ON c.id = o.customer_id
+SELECT ${ORDER_COLUMNS}
+${PAID_ORDERS}
 WHERE o.ref = ANY($1::text[])
 ORDER BY o.id
 FOR NO KEY UPDATE OF o, p`;
@@ -113,15 +151,21 @@ WHERE s.ref = ANY($1::text[])
 ORDER BY s.id
 FOR NO KEY UPDATE OF s`;
 
-/** Locks orders with their payments, and subscriptions. What does not exist is missing from the maps. */
+/**
+ * Locks orders with their payments, and subscriptions. What does not exist is missing from the maps. `paid`: the paid ones, where
+ * the caller has locked them already.
+ */
 export async function lockWorld(
   tx: Tx,
   refs: { orders: readonly string[]; subscriptions: readonly string[] },
+  paid: ReadonlyMap<string, OrderLock> | null,
 ): Promise<World> {
-  const world: World = { orders: new Map(), subscriptions: new Map() };
+  const world: World = { orders: new Map(paid ?? []), subscriptions: new Map() };
   if (refs.orders.length > 0) {
-    const rows = await tx.sql<OrderLockRow>("ledger.lock_orders", LOCK_ORDERS, [refs.orders]);
-    for (const row of rows) world.orders.set(row.ref, toOrderLock(row));
+    if (paid === null) {
+      const rows = await tx.sql<OrderLockRow>("ledger.lock_orders", LOCK_ORDERS, [refs.orders]);
+      for (const row of rows) world.orders.set(row.ref, toOrderLock(row));
+    }
     const unpaid = refs.orders.filter((ref) => !world.orders.has(ref));
     if (unpaid.length > 0) {
       const others = await tx.sql<Omit<OrderLockRow, "payment_id">>(

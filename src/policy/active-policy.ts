@@ -1,5 +1,5 @@
 /** The active policy: a row that names a stored version by its hash. */
-import type { Db, SqlRunner, Tx } from "../db/connect.js";
+import type { Db, SqlRunner } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { parsePolicyFile, policyHash, policyToFile } from "../domain/policy/policy-file.js";
@@ -40,25 +40,14 @@ export async function activePolicy(on: SqlRunner): Promise<ActivePolicy> {
   return policyOf(on, rows);
 }
 
-/** The policy in force, which cannot change before this transaction ends: nothing is prepared under an old file. */
-export async function lockActivePolicy(tx: Tx): Promise<ActivePolicy> {
-  const rows = await tx.sql<{ hash: string }>(
-    "policy.active-lock",
-    "SELECT hash FROM active_policy FOR SHARE",
-  );
-  return policyOf(tx, rows);
-}
-
 async function policyOf(on: SqlRunner, rows: readonly { hash: string }[]): Promise<ActivePolicy> {
   const hash = rows[0]?.hash;
-  if (hash === undefined) {
-    throw new CountersignError(
-      "no_active_policy",
-      "No policy is active yet; start with a policy file first.",
-    );
-  }
+  if (hash === undefined) throw noActivePolicy();
   return { policy: await policyVersion(on, hash), hash };
 }
+
+export const noActivePolicy = (): CountersignError =>
+  new CountersignError("no_active_policy", "No policy is active yet; start with a policy file first.");
 
 /** Versions never change, so what a hash names may be kept; a handful is more than are ever in use at once. */
 const kept = new Map<string, Policy>();

@@ -55,7 +55,7 @@ export interface Explanation {
 export async function explainDecision(db: Db, request: ExplainRequest): Promise<Explanation> {
   const active = request.policy ?? (await activePolicy(db));
   const subject = await subjectOf(db, request);
-  const facts = await gatherFacts(db, subject, active.policy.kinds[request.kind]);
+  const { facts } = await gatherFacts(db, subject, active.policy.kinds[request.kind]);
   return { subject, judgement: judgementOf(subject, facts, active) };
 }
 

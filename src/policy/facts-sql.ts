@@ -1,9 +1,18 @@
+/** Sum of an edge's buckets of one width. */
+const bucketsOf = (width: "minute" | "hour", within: string): string => `
+    SELECT COALESCE(sum(b.count), 0) AS count, COALESCE(sum(b.amount_minor) FILTER (WHERE b.currency = $7), 0) AS amount
+    FROM total_buckets b
+    WHERE x.bucketed AND b.scope = x.scope AND b.kind = $6 AND b.width = '${width}' AND ${within}`;
+
 /**
  * Facts of one subject; always one row.
  *
  * $1 order id or null · $2 own operation id or null (does not count against itself) · $3 the order's scope name ·
  * $4 window of the order's earlier refunds in seconds, null: all · $5 item references · $6 kind · $7 currency ·
  * $8 $9 $10 totals asked for: per, hours, scope (arrays of one length) · $11 predecessor's operation id or null.
+ *
+ * The active policy's row is locked in share mode by the same statement: its hash, which comes back with the facts, cannot change
+ * before the caller's transaction ends.
  *
  * An operation that is reserved already is judged in its place: only what was reserved before it counts, because what came
  * after was judged on top of it. (`shop` is the scope that every entry has.)
@@ -17,6 +26,8 @@
 export const FACTS_SQL = `
 WITH RECURSIVE t AS MATERIALIZED (
   SELECT countersign_now() AS now
+), active AS MATERIALIZED (
+  SELECT hash FROM active_policy FOR SHARE
 ), own AS (
   SELECT max(e.at) AS at FROM total_entries e WHERE e.scope = 'shop' AND e.operation_id = $2
 ), asked AS (
@@ -30,24 +41,21 @@ WITH RECURSIVE t AS MATERIALIZED (
          date_trunc('hour', x.at + interval '1 hour' - interval '1 microsecond', 'UTC') AS hour
   FROM asked a CROSS JOIN own CROSS JOIN LATERAL (VALUES (1, a.since), (-1, GREATEST(a.since, own.at))) AS x(sign, at)
   WHERE x.sign = 1 OR own.at IS NOT NULL
-), parts AS (
-  SELECT x.ordinality, x.sign, 1 AS count, e.currency, e.amount_minor
-  FROM edges x JOIN total_entries e ON e.scope = x.scope AND e.kind = $6 AND e.at >= x.at
-    AND e.at < CASE WHEN x.bucketed THEN x.minute ELSE 'infinity' END
-  UNION ALL
-  SELECT x.ordinality, x.sign, b.count, b.currency, b.amount_minor
-  FROM edges x JOIN total_buckets b ON b.scope = x.scope AND b.kind = $6 AND b.width = 'minute'
-    AND b.starts_at >= x.minute AND b.starts_at < x.hour
-  WHERE x.bucketed
-  UNION ALL
-  SELECT x.ordinality, x.sign, b.count, b.currency, b.amount_minor
-  FROM edges x JOIN total_buckets b ON b.scope = x.scope AND b.kind = $6 AND b.width = 'hour' AND b.starts_at >= x.hour
-  WHERE x.bucketed
 ), sums AS (
-  SELECT a.ordinality, COALESCE(sum(p.sign * p.count), 0)::int AS count,
-         COALESCE(sum(p.sign * p.amount_minor) FILTER (WHERE p.currency = $7), 0)::bigint AS amount
-  FROM asked a LEFT JOIN parts p ON p.ordinality = a.ordinality
-  GROUP BY a.ordinality
+  -- Sums of each edge by themselves, so that only their part of the indexes is read, whatever the planner thinks of the tables.
+  SELECT x.ordinality, sum(x.sign * (e.count + m.count + h.count))::int AS count,
+         sum(x.sign * (e.amount + m.amount + h.amount))::bigint AS amount
+  FROM edges x CROSS JOIN LATERAL (
+    SELECT count(*) AS count, COALESCE(sum(r.amount_minor) FILTER (WHERE r.currency = $7), 0) AS amount
+    FROM total_entries r
+    WHERE r.scope = x.scope AND r.kind = $6 AND r.at >= x.at
+      AND r.at < CASE WHEN x.bucketed THEN x.minute ELSE 'infinity' END
+  ) e CROSS JOIN LATERAL (
+    ${bucketsOf("minute", "b.starts_at >= x.minute AND b.starts_at < x.hour")}
+  ) m CROSS JOIN LATERAL (
+    ${bucketsOf("hour", "b.starts_at >= x.hour")}
+  ) h
+  GROUP BY x.ordinality
 ), ancestors AS (
   SELECT o.id, o.status, o.predecessor_id, o.updated_at, 1 AS distance FROM operations o WHERE o.id = $11
   UNION ALL
@@ -62,7 +70,7 @@ WITH RECURSIVE t AS MATERIALIZED (
                      ORDER BY at DESC LIMIT 1) v ON true
   WHERE a.status = 'DENIED' ORDER BY a.distance LIMIT 1
 )
-SELECT t.now,
+SELECT t.now, (SELECT hash FROM active) AS policy_hash,
   o.ref AS order_ref, o.status AS order_status, COALESCE(p.currency, o.currency) AS order_currency,
   o.placed_at, o.delivered_at, o.cancelled_at,
   p.captured - p.reserved - p.refunded - p.refunded_elsewhere

@@ -18,10 +18,24 @@ import {
 } from "../domain/policy/facts.js";
 import type { KindRules } from "../domain/policy/policy.js";
 import type { JudgeSubject } from "../domain/ports/judge.js";
+import { noActivePolicy } from "./active-policy.js";
 import { FACTS_SQL } from "./facts-sql.js";
 
-/** Reads the facts of one subject under the rules of its kind. Throws `CountersignError('bad_row')` for a row that fits no type. */
-export async function gatherFacts(on: SqlRunner, subject: JudgeSubject, rules: KindRules): Promise<Facts> {
+export interface GatheredFacts {
+  readonly facts: Facts;
+  /** The policy in force, locked against change until the caller's transaction ends. */
+  readonly policyHash: string;
+}
+
+/**
+ * Reads the facts of one subject under the rules of its kind. Throws `CountersignError('bad_row')` for a row that fits no type,
+ * `no_active_policy` before the first one was activated.
+ */
+export async function gatherFacts(
+  on: SqlRunner,
+  subject: JudgeSubject,
+  rules: KindRules,
+): Promise<GatheredFacts> {
   const { intent } = subject;
   const scopes = scopeSubject(subject);
   const asked = neededTotals(rules).flatMap((need) =>
@@ -41,7 +55,8 @@ export async function gatherFacts(on: SqlRunner, subject: JudgeSubject, rules: K
     subject.predecessorId,
   ]);
   if (row === undefined) throw new CountersignError("bad_row", "the database gave no facts");
-  return {
+  if (row.policy_hash === null) throw noActivePolicy();
+  const facts: Facts = {
     now: row.now,
     bindingConfirmed: subject.bindingConfirmed,
     order: subject.orderId === null ? null : orderFacts(row, subject.orderId),
@@ -51,6 +66,7 @@ export async function gatherFacts(on: SqlRunner, subject: JudgeSubject, rules: K
     totals: [...asked.map((each, index) => totalFact(each, row, index)), ...nobodysTotals(rules, asked)],
     denied: denialOf(row),
   };
+  return { facts, policyHash: row.policy_hash };
 }
 
 /** Whom and what the subject counts for. */
@@ -80,6 +96,7 @@ function nobodysTotals(rules: KindRules, asked: readonly Asked[]): TotalFact[] {
 
 interface FactsRow {
   now: Date;
+  policy_hash: string | null;
   order_ref: string | null;
   order_status: string;
   order_currency: string;

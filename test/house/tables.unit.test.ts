@@ -48,8 +48,11 @@ const WRITERS: Readonly<Record<string, readonly string[]>> = {
   slack_pace: ["slack"],
 };
 
-/** Rooms with a database of their own, whose tables only share a name with ours. */
-const FOREIGN = /^src\/sandbox\//;
+/**
+ * Places with databases of their own: the sandboxes, whose tables only share a name with ours, and the benchmarks, which fill what
+ * they throw away.
+ */
+const FOREIGN = /^src\/(sandbox|evaluation\/bench)\//;
 
 const roomOf = (path: string): string => path.split("/")[1] ?? "";
 const WRITE = /\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|TRUNCATE)\s+(?:ONLY\s+)?([a-z_]+)\b/g;

@@ -135,7 +135,11 @@ describe("the gate over the database's facts", () => {
       currency: "USD",
       amountMinor: 100n,
     });
-    const facts = await gatherFacts(pg.db, await subject("ORD-10050", 5000n), contract.policy.kinds.refund);
+    const { facts } = await gatherFacts(
+      pg.db,
+      await subject("ORD-10050", 5000n),
+      contract.policy.kinds.refund,
+    );
     expect(facts.totals).toEqual([
       { per: "customer", windowHours: 720, scope: "customer:CUS-7", count: 1, amountMinor: 15001n },
       { per: "filer", windowHours: 24, scope: "filer:U_AGENT", count: 1, amountMinor: 0n },
@@ -267,7 +271,7 @@ describe("the gate over the database's facts", () => {
       pg.db,
       withRefund({ totals: [{ per: "customer", windowHours: 1, count: 1, then: "hold" }] }),
     );
-    expect(await pg.db.tx(async (tx) => judge.plan(tx, await subject("ORD-10050", 100n)))).toEqual({
+    expect(await pg.db.tx(async (tx) => makeJudge().plan(tx, await subject("ORD-10050", 100n)))).toEqual({
       lock: ["customer:CUS-7"],
       count: all,
     });
@@ -275,17 +279,18 @@ describe("the gate over the database's facts", () => {
 });
 
 describe("the active policy", () => {
-  it("cannot change under a transaction that judges, and the next one sees the new file", async () => {
-    const planned = deferred<void>();
+  it("cannot change under a transaction that has judged, and the next one sees the new file", async () => {
+    const judgedOnce = deferred<void>();
     const goOn = deferred<void>();
     const small = await subject("ORD-1001", 2000n);
     const preparing = pg.db.tx(async (tx: Tx) => {
       await judge.plan(tx, small);
-      planned.resolve();
+      const judgement = await judge.judge(tx, small);
+      judgedOnce.resolve();
       await goOn.promise;
-      return judge.judge(tx, small);
+      return judgement;
     });
-    await planned.promise;
+    await judgedOnce.promise;
     const other = pg.openAnother();
     const stricter = activatePolicy(other, withRefund({ auto: false }));
     await waitFor(async () => {
@@ -299,6 +304,35 @@ describe("the active policy", () => {
     expect(await preparing).toMatchObject({ answer: "allow", policyHash: contract.hash });
     expect(await stricter).toEqual({ changed: true });
     expect(brief(await judged(small))).toBe("hold supervisor×1");
+  });
+
+  it("that changes between planning and judging has the whole transaction run again under the new one", async () => {
+    const small = await subject("ORD-1001", 2000n);
+    const stricter = withRefund({
+      auto: false,
+      totals: [{ per: "shop", windowHours: 1, count: 9, then: "refuse" }],
+    });
+    const locks: (readonly string[])[] = [];
+    const judgement = await pg.db.tx(async (tx: Tx) => {
+      const { lock } = await judge.plan(tx, small);
+      locks.push(lock);
+      if (locks.length === 1) await activatePolicy(pg.openAnother(), stricter);
+      return judge.judge(tx, small);
+    });
+    expect(locks).toHaveLength(2);
+    expect(locks[1]).toEqual(["shop"]);
+    expect(judgement).toMatchObject({ answer: "hold", policyHash: stricter.hash });
+  });
+
+  it("judges under the policy in force also where nothing was planned", async () => {
+    const small = await subject("ORD-1001", 2000n);
+    expect(await judged(small)).toMatchObject({ policyHash: contract.hash });
+    const stricter = withRefund({ auto: false });
+    await activatePolicy(pg.db, stricter);
+    expect(await pg.db.tx((tx) => judge.judge(tx, small))).toMatchObject({
+      answer: "hold",
+      policyHash: stricter.hash,
+    });
   });
 
   it("is stored with its text and found again by its hash", async () => {

@@ -116,7 +116,7 @@ describe("buckets of the totals", () => {
     async function compare(subject: JudgeSubject): Promise<void> {
       const { policy } = await activePolicy(db);
       await db.tx(async (tx) => {
-        const facts = await gatherFacts(tx, subject, policy.kinds.refund);
+        const { facts } = await gatherFacts(tx, subject, policy.kinds.refund);
         expect(facts.totals).toHaveLength(6);
         for (const total of facts.totals) {
           const scopes = scopesFor(total.per, { ...subject.intent, filers: subject.filers });

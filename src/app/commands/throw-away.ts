@@ -26,20 +26,28 @@ export interface FreshLedger {
   release(): Promise<void>;
 }
 
-/** Makes both databases, hands them to `work`, and removes them whatever comes of it. */
-export async function withThrowAwayDatabases<T>(work: (databases: ThrowAway) => Promise<T>): Promise<T> {
+/**
+ * Makes both databases, hands them to `work`, and removes them whatever comes of it. `durable`: the embedded server writes as a
+ * real one does, for measurements.
+ */
+export async function withThrowAwayDatabases<T>(
+  work: (databases: ThrowAway) => Promise<T>,
+  options: { durable?: boolean } = {},
+): Promise<T> {
   const external = environment()["DATABASE_URL"];
-  return external === undefined || external === "" ? onEmbedded(work) : onServer(external, work);
+  return external === undefined || external === ""
+    ? onEmbedded(work, options.durable === true)
+    : onServer(external, work);
 }
 
-async function onEmbedded<T>(work: (databases: ThrowAway) => Promise<T>): Promise<T> {
+async function onEmbedded<T>(work: (databases: ThrowAway) => Promise<T>, durable: boolean): Promise<T> {
   const home = mkdtempSync(path.join(tmpdir(), "countersign-"));
   chmodSync(home, 0o755); // started by root, the server runs as another user
   try {
     const server = await startEmbedded({
       dataDir: path.join(home, "postgres"),
       auth: "trust",
-      unsafeFast: true,
+      unsafeFast: !durable,
       database: "admin",
     });
     try {

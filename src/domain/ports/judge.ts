@@ -49,8 +49,12 @@ export interface Judgement {
 }
 
 export interface Judge<Tx> {
-  /** Names the scopes. Takes a shared lock on the active policy: it cannot change before the transaction ends. */
+  /** Names the scopes under the policy that is active as far as is known. */
   plan(tx: Tx, subject: JudgeSubject): Promise<ScopePlan>;
-  /** Called after the locks of `plan` are held. Must hold a further occurrence, a successor and an unconfirmed binding. */
+  /**
+   * Called after the locks of `plan` are held. Takes a shared lock on the active policy: it cannot change before the transaction
+   * ends; one that changed since `plan` has the transaction run again. Must hold a further occurrence, a successor and an
+   * unconfirmed binding.
+   */
   judge(tx: Tx, subject: JudgeSubject): Promise<Judgement>;
 }

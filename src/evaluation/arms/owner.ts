@@ -10,7 +10,9 @@ export interface Owner {
 
 const RUN_DEADLINE_MS = 3_600_000;
 
-export async function fileOwner(world: World): Promise<Owner> {
+export async function fileOwner(
+  world: Pick<World, "db"> & { readonly ports: Pick<World["ports"], "ids"> },
+): Promise<Owner> {
   const ctx: RunsCtx = {
     db: world.db,
     ids: world.ports.ids,
