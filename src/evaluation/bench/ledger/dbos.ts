@@ -2,12 +2,15 @@
  * A widely used library for durable execution doing the least that could be called the same: a workflow of three recorded steps,
  * the middle one with the HTTP call. A development dependency: where it is not installed, its arm is left out.
  */
+import type { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
 import { Pool } from "undici";
 import { inLanes, type Measured } from "./measure.js";
 import { AMOUNT_MINOR, paymentIntent } from "./premises.js";
 
-type Library = Pick<typeof import("@dbos-inc/dbos-sdk"), "DBOS">;
+interface Library {
+  readonly DBOS: typeof DBOS;
+}
 const PACKAGE = "@dbos-inc/dbos-sdk";
 
 export interface DurableExecution {
@@ -30,25 +33,25 @@ export async function openDurableExecution(
     if (error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND") return null;
     throw error;
   }
-  const { DBOS } = library;
+  const dbos = library.DBOS;
   const quiet = { info: () => {}, debug: () => {}, warn: () => {}, error: () => {} };
-  DBOS.setConfig({ name: "countersign-bench", systemDatabaseUrl: databaseUrl, logger: quiet });
+  dbos.setConfig({ name: "countersign-bench", systemDatabaseUrl: databaseUrl, logger: quiet });
   const http = new Pool(apiUrl, { connections: 64 });
-  const refund = DBOS.registerWorkflow(
+  const refund = dbos.registerWorkflow(
     async (n: number): Promise<string> => {
-      const amount = await DBOS.runStep(async () => AMOUNT_MINOR, { name: "prepare" });
-      const id = await DBOS.runStep(() => post(http, n, amount), { name: "send" });
-      return DBOS.runStep(async () => id, { name: "settle" });
+      const amount = await dbos.runStep(async () => AMOUNT_MINOR, { name: "prepare" });
+      const id = await dbos.runStep(() => post(http, n, amount), { name: "send" });
+      return dbos.runStep(async () => id, { name: "settle" });
     },
     { name: "refund" },
   );
-  await DBOS.launch();
+  await dbos.launch();
   return {
     version: PACKAGE,
     run: (options) => inLanes(options, (n) => refund(n)),
     succeeded: () => countSucceeded(databaseUrl),
     close: async () => {
-      await DBOS.shutdown();
+      await dbos.shutdown();
       await http.close();
     },
   };

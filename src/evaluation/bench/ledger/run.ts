@@ -10,9 +10,9 @@ import { inLanes, type Measured } from "./measure.js";
 import { pgbenchVersion, runPgbench } from "./pgbench.js";
 import { type Owner, SPARE_ORDERS, type Totals } from "./premises.js";
 import { carryOut } from "./product.js";
-import { type ProviderStub, startProviderStub } from "./provider-stub.js";
 import { checkNames, record, type Step } from "./record.js";
 import { type BenchDatabases, type BenchPorts, productOn, type Seeded, seed, withCopy } from "./scene.js";
+import { type ProviderStub, startProviderStub } from "./start-provider-stub.js";
 import { wrongWith } from "./verify.js";
 
 export const ARMS = [
