@@ -115,6 +115,6 @@ function readMetadata(ctx: SandboxContext, value: unknown): Metadata | null | un
 
 /** True when nothing would be shown. */
 export function isEmpty(contents: Contents): boolean {
-  const noText = contents.text === undefined || contents.text === "";
+  const noText = contents.text === undefined || contents.text.trim() === "";
   return noText && !contents.blocks?.length && !contents.attachments?.length;
 }

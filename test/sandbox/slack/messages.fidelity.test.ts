@@ -23,6 +23,7 @@ describe("posting", () => {
     );
     expect((await refused(chat.postMessage({ channel: "C_OLD", text: "x" }))).error).toBe("is_archived");
     expect((await refused(chat.postMessage({ channel: "C_TICK", text: "" }))).error).toBe("no_text");
+    expect((await refused(chat.postMessage({ channel: "C_TICK", text: " \n " }))).error).toBe("no_text");
     expect(
       (await refused(chat.postMessage({ channel: "C_TICK", text: "x", thread_ts: "1600000000.000100" })))
         .error,
