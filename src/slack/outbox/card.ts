@@ -25,10 +25,10 @@ import {
 } from "./call.js";
 import type { CardRow } from "./card-row.js";
 import { waitForTurn } from "./card-turn.js";
+import { hiddenApproval } from "./hidden-card.js";
 import { giveUpCard } from "./lost-card.js";
 import { closeKey } from "./pace.js";
-import { hiddenApproval, REPLACED, renderSubject } from "./render-subject.js";
-import { mayShowApprovals } from "./sharing.js";
+import { REPLACED, renderSubject } from "./render-subject.js";
 import { untilThread } from "./until-thread.js";
 
 const LEASE_MS = 60_000;
@@ -69,11 +69,12 @@ async function write(ctx: SlackSendContext, row: CardRow): Promise<void> {
   if (wanted === null) return shown(ctx, row, place, { ts: row.message_ts, hash: row.shown_hash });
   const hash = sha256Hex(JSON.stringify(wanted.message));
   if (row.message_ts !== null && hash === row.shown_hash) {
-    return shown(ctx, row, place, { ts: row.message_ts, hash });
+    return shown(ctx, row, place, { ts: row.message_ts, hash, again: wanted.again });
   }
   const ts = row.message_ts ?? (await foundBefore(ctx, row, place));
   if (ts === "later") return;
-  const work: Work = { row, place, message: wanted.message, urgent: wanted.urgent, hash };
+  const { message, urgent, again } = wanted;
+  const work: Work = { row, place, message, urgent, hash, again };
   if (ts === null) return post(ctx, work);
   return edit(ctx, work, ts);
 }
@@ -89,6 +90,7 @@ interface Work {
   readonly message: Message;
   readonly urgent: boolean;
   readonly hash: string;
+  readonly again: boolean | undefined;
 }
 
 /** Where the card belongs, or the ticket whose thread it waits for. */
@@ -112,16 +114,24 @@ async function placeOf(ctx: SlackSendContext, row: CardRow): Promise<Place | { w
   return { channel: ticket.channel_id, threadTs: ticket.thread_ts };
 }
 
+interface Wanted {
+  readonly message: Message;
+  readonly urgent: boolean;
+  /** Looked at again in a while, touched or not. */
+  readonly again?: boolean;
+}
+
 async function wantedMessage(
   ctx: SlackSendContext,
   row: CardRow,
   channel: string,
-): Promise<{ message: Message; urgent: boolean } | null | "later"> {
+): Promise<Wanted | null | "later"> {
   if (row.state === "replaced") return row.message_ts === null ? null : { message: REPLACED, urgent: false };
   if (row.kind === "approval") {
-    const sharing = await mayShowApprovals(ctx, channel);
-    if (sharing === "unknown") return "later";
-    if (sharing === "shared") return { message: hiddenApproval(ctx.config.channels.approvals), urgent: true };
+    const hidden = await hiddenApproval(ctx, row, channel);
+    if (hidden.hide === "later") return "later";
+    if (hidden.hide === "all") return null;
+    if (hidden.hide === "behind") return { message: hidden.message, urgent: true, again: hidden.again };
   }
   const rendered = await renderSubject(ctx, row.kind, row.subject_id, row.plain);
   const unseen = row.message_ts === null && row.attempt_at === null;
@@ -223,7 +233,7 @@ async function settle(ctx: SlackSendContext, work: Work, key: string, result: Wr
       if (row.kind === "ticket" && isTicketId(row.subject_id)) {
         await threadOpened(ctx, row.subject_id, place.channel, result.ts);
       }
-      return shown(ctx, row, place, { ts: result.ts, hash: work.hash });
+      return shown(ctx, row, place, { ts: result.ts, hash: work.hash, again: work.again });
     case "rate_limited":
       await closeKey(ctx.db, key, result.retryAfterMs);
       return postponeCard(ctx, row, {
@@ -264,17 +274,18 @@ async function shown(
   ctx: SlackSendContext,
   row: CardRow,
   place: Place,
-  { ts, hash }: { ts: string | null; hash: string | null },
+  { ts, hash, again }: { ts: string | null; hash: string | null; again?: boolean | undefined },
 ): Promise<void> {
   const [after] = await ctx.db.sql<{ due: boolean }>(
     "slack.card.shown",
     `UPDATE slack_cards SET message_ts = $3, channel_id = $4, thread_ts = $5, shown_version = $6, shown_hash = $7,
             shown_at = countersign_now(), attempt_at = NULL, paced = false, failures = 0, last_error = NULL, lease_until = NULL,
             updated_at = countersign_now(),
-            due_at = CASE WHEN wanted_version <= $6 THEN NULL
+            due_at = CASE WHEN wanted_version <= $6 AND $8 THEN countersign_now() + interval '1 minute'
+              WHEN wanted_version <= $6 THEN NULL
               WHEN kind = 'run' THEN countersign_now() + interval '2 seconds' ELSE countersign_now() END
-      WHERE id = $1 AND lease_token = $2 RETURNING due_at IS NOT NULL AND kind <> 'run' AS due`,
-    [row.id, row.lease_token, ts, place.channel, place.threadTs, row.wanted_version, hash],
+      WHERE id = $1 AND lease_token = $2 RETURNING due_at <= countersign_now() AND kind <> 'run' AS due`,
+    [row.id, row.lease_token, ts, place.channel, place.threadTs, row.wanted_version, hash, again === true],
   );
   if (after?.due === true) await ctx.wake("card", row.id);
 }

@@ -35,7 +35,11 @@ export async function giveUpCard(
 }
 
 /** The moved card has a slot of its own, so that it is touched with the others and never moved a second time. */
-async function moveCard(ctx: SlackSendContext, row: CardRow, channel: string): Promise<void> {
+export async function moveCard(
+  ctx: SlackSendContext,
+  row: Pick<CardRow, "kind" | "subject_id" | "slot">,
+  channel: string,
+): Promise<void> {
   const id = ctx.ids.next("card_");
   const rows = await ctx.db.sql(
     "slack.card.move",
@@ -47,16 +51,21 @@ async function moveCard(ctx: SlackSendContext, row: CardRow, channel: string): P
 }
 
 async function tellOps(ctx: SlackSendContext, channel: string, code: string): Promise<void> {
-  const { ops } = ctx.config.channels;
-  if (channel === ops) return;
+  if (channel === ctx.config.channels.ops) return;
   const text = `Countersign cannot post in ${channel} (${code}). Invite the app there, or unarchive the channel; its cards go on in Home.`;
+  await sayInOps(ctx, `lost:${linkChannel(channel)}:${code}`, text);
+}
+
+/** One sentence in the ops channel, once for each key. */
+export async function sayInOps(ctx: SlackSendContext, key: string, text: string): Promise<void> {
+  const { ops } = ctx.config.channels;
   const post: StoredPost = { place: "ops", message: { type: "sentence", text } };
   const id = ctx.ids.next("out_");
   const rows = await ctx.db.sql(
     "slack.outbox.lost",
     `INSERT INTO slack_outbox (id, dedupe_key, method, channel_id, payload) VALUES ($1, $2, 'chat.postMessage', $3, $4::jsonb)
      ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`,
-    [id, `lost:${linkChannel(channel)}:${code}`, ops, JSON.stringify(post)],
+    [id, key, ops, JSON.stringify(post)],
   );
   if (rows.length > 0) await ctx.wake("outbox", id);
 }

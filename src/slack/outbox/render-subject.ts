@@ -5,13 +5,12 @@ import type { CardSubject } from "../../domain/ports/notices.js";
 import { isRunEnd, type RunState } from "../../domain/run.js";
 import type { FreezeKind } from "../../ops/index.js";
 import { currentRun, getTicket } from "../../runs/index.js";
-import { type Message, note, theirs } from "../blocks/build.js";
+import { type Message, note } from "../blocks/build.js";
 import { approvalCard, plainApprovalCard } from "../cards/approval-card.js";
 import { bindingCard } from "../cards/binding-card.js";
 import { incidentCard, quarantineCard, resolutionCard, thawCard } from "../cards/ops-cards.js";
 import { runCard } from "../cards/run-card.js";
 import { ticketCard } from "../cards/ticket-card.js";
-import { linkChannel } from "../text/safe.js";
 import type { SlackSendContext } from "../types.js";
 import { readApprovalView } from "../views/approval.js";
 import { readFreeze, readIncident, readQuarantine, readResolution } from "../views/ops.js";
@@ -86,13 +85,3 @@ export const REPLACED: Message = {
   text: "Posted again below.",
   blocks: [note("_Posted again below._")],
 };
-
-/** Instead of an approval card where another company can read along. */
-export function hiddenApproval(approvalsChannel: string): Message {
-  const text =
-    "An approval is needed. Its card is not shown here, because this channel is shared with another company.";
-  return {
-    text,
-    blocks: [theirs(text), note(`It is in ${linkChannel(approvalsChannel)} and in the app's Home tab.`)],
-  };
-}

@@ -84,8 +84,9 @@ async function sendPost(ctx: SlackSendContext, row: OutboxRow): Promise<void> {
   const { channel, threadTs, message } = rendered;
   if ((row.payload as StoredPost).place === "approvers") {
     const shown = await mayShowApprovals(ctx, channel);
-    if (shown === "shared") return drop(ctx, row, "externally shared channel");
-    if (shown === "unknown")
+    if (shown.is === "shared") return drop(ctx, row, "externally shared channel");
+    if (shown.is === "closed") return drop(ctx, row, `channel cannot be examined: ${shown.code}`);
+    if (shown.is === "unknown")
       return postpone(ctx, row, { ms: 5_000, error: "channel unreadable", failed: false });
   }
   const post: Post = { channel, threadTs, message, ref: row.id };
