@@ -2,7 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { chromium, type Page } from "playwright-core";
+import { chromium } from "playwright-core";
+import { readOperationsJson } from "../src/app/demo/inspector.js";
 import { prepareShop } from "../src/app/demo/seed.js";
 import { Stage } from "../src/app/demo/stage.js";
 import { startWorld } from "../src/app/demo/world.js";
@@ -11,7 +12,13 @@ import { openDb } from "../src/db/connect.js";
 import { demoShop } from "../src/shop/index.js";
 
 const OUT = path.resolve("docs/pictures");
-const CHROMIUM = "/usr/bin/chromium";
+const CHROMIUM = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium";
+/** Sharp on dense screens, and narrow enough for a page of text. */
+const WINDOW = {
+  viewport: { width: 1180, height: 780 },
+  deviceScaleFactor: 2,
+  colorScheme: "light",
+} as const;
 const dataDir = mkdtempSync(path.join(tmpdir(), "countersign-pictures-"));
 mkdirSync(OUT, { recursive: true });
 
@@ -24,12 +31,22 @@ const world = await startWorld({
   transport: "socket",
   policyFile: path.resolve("policies/default.yaml"),
   shop: demoShop({ today: systemClock.now() }),
-  extraEnv: { PLANNER: "scripted", RECONCILE_BASE_MS: "500", RECONCILE_EVERY_MS: "500" },
+  extraEnv: {
+    PLANNER: "scripted",
+    PROVIDER_TIMEOUT_MS: "2500",
+    RECONCILE_BASE_MS: "500",
+    RECONCILE_EVERY_MS: "500",
+    RECONCILE_MAX_MS: "1000",
+    QUARANTINE_AFTER_MS: "5000",
+    LEASE_MS: "6000",
+  },
+  operations: () => readOperationsJson(db),
   keepWorkspace: false,
 });
 const db = openDb({ url: world.databaseUrl, applicationName: "countersign-pictures" });
 const stage = new Stage({ world, db, logFile: path.join(dataDir, "product.log") });
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+const page = await browser.newPage(WINDOW);
 try {
   await prepareShop(db, world.shop);
   await stage.open();
@@ -40,24 +57,42 @@ try {
   );
   await stage.confirmBinding(thread);
   await stage.messageWith(thread, "Approve");
-  const page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
-  await show(page, "U_SUP1", "C_APPR");
+  await show("U_SUP1", "/archives/C_APPR");
   await page.getByText("Approval needed").first().waitFor();
-  await page.screenshot({ path: path.join(OUT, "approval-card.png") });
+  await take("approval-card");
+  await show("U_SUP1", "/?view=home");
+  await page.locator("#home-body").getByText("ORD-10042").first().waitFor();
+  await take("app-home");
 
   stage.fault({ kind: "commit_then_drop" });
   await stage.approve("U_SUP1", thread);
   await stage.runIn(thread, "resolved");
-  await show(page, "U_AGENT", "C_TICK");
+  await show("U_AGENT", "/archives/C_TICK");
+  await page.locator("#messages .replies").first().click();
   await page
-    .getByText(/\d+ repl/)
-    .first()
-    .click();
-  await page
+    .locator("#thread")
     .getByText(/refunded/i)
     .first()
     .waitFor();
-  await page.screenshot({ path: path.join(OUT, "thread.png") });
+  await take("thread");
+
+  const { control } = world.payments;
+  const lost = control.arm({ kind: "commit_then_drop", onReplay: true, times: null });
+  const down = control.arm({ kind: "read_down", how: "500" });
+  const second = await stage.file(
+    "U_AGENT2",
+    "The kettle of order ORD-1001 arrived broken. Please refund the $79.00.",
+  );
+  await stage.confirmBinding(second);
+  await stage.approve("U_SUP1", second);
+  await stage.operationIn("QUARANTINED");
+  await show("U_ONC1", "/archives/C_OPS?inspector");
+  await page.locator("#inspector").getByRole("tab", { name: "Books" }).click();
+  await page.locator("#messages button", { hasText: "Confirm committed" }).first().waitFor();
+  await page.locator('.book-row[data-verdict="open"]').first().waitFor();
+  await take("quarantine");
+  control.disarm(lost);
+  control.disarm(down);
 } finally {
   await browser.close();
   await stage.stop();
@@ -66,7 +101,13 @@ try {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-async function show(page: Page, person: string, channel: string): Promise<void> {
-  await page.goto(`${world.slack.url}/archives/${channel}?as=${person}`);
+async function show(person: string, where: string): Promise<void> {
+  await page.goto(`${world.slack.url}${where}${where.includes("?") ? "&" : "?"}as=${person}`);
   await page.getByText("App connected").first().waitFor();
+}
+
+/** What is under way ends first, so that nothing moves in the picture. */
+async function take(name: string): Promise<void> {
+  await world.slack.control.idle();
+  await page.screenshot({ path: path.join(OUT, `${name}.png`), animations: "disabled" });
 }

@@ -6,7 +6,7 @@ import type { SlackSandbox } from "../../src/sandbox/slack/index.js";
 import { sandbox, socketApp, web } from "../sandbox/slack/helpers.js";
 import { waitFor } from "../support/wait.js";
 import { card, form } from "./support/cards.js";
-import { describeInBrowser, fitsWidth, visitor } from "./support/chromium.js";
+import { describeInBrowser, fitsWidth, stumbles, visitor } from "./support/chromium.js";
 
 const { visit } = visitor();
 const HOSTILE = `<img src=x onerror="window.hit=1"> <script>window.hit=1</script> <b>b</b> "><svg onload=window.hit=1> javascript:window.hit=1 &lt;i&gt; \u202Etxet`;
@@ -474,6 +474,46 @@ describeInBrowser("people, keys and small screens", () => {
     await page.getByRole("button", { name: "Back to the channels" }).tap();
     await page.locator("#sidebar").waitFor();
   });
+
+  it.each(["light", "dark"] as const)(
+    "names every control and lets every text stand out, %s",
+    async (colorScheme) => {
+      const sb = await sandbox();
+      await socketApp(sb, formApp);
+      const ticket = await post(
+        sb,
+        "U_AGENT",
+        "C_TICK",
+        "*please* see `ORD-1` @sam https://shop.example :tada:",
+      );
+      const { chat, views } = web(sb);
+      await chat.postMessage({ channel: "C_TICK", thread_ts: ticket, text: "card", blocks: card() });
+      await chat.postMessage({ channel: "C_APPR", text: "card", blocks: card() });
+      await chat.postEphemeral({ channel: "C_APPR", user: "U_SUP1", text: "only you" });
+      await views.publish({ user_id: "U_SUP1", view: { type: "home", blocks: card() } });
+      const page = await visit(sb.url, { as: "U_SUP1", path: "/archives/C_TICK", colorScheme });
+      await page.locator("#messages .replies").click();
+      await thread(page).getByRole("button", { name: "Deny" }).waitFor();
+      expect(await stumbles(page)).toEqual([]);
+      await page.locator('[data-entry="home"]').click();
+      await page.locator("#home-body").getByRole("button", { name: "Deny" }).waitFor();
+      expect(await stumbles(page)).toEqual([]);
+      await page.locator('[data-entry="C_APPR"]').click();
+      await page.locator("#channel").getByRole("button", { name: "Deny" }).click();
+      await page.getByRole("button", { name: "Deny it" }).click();
+      await page.getByText("Please complete this required field.").waitFor();
+      await page.locator("#inspector-toggle").click();
+      for (const tab of ["Requests", "Faults", "Books"]) {
+        await page.getByRole("tab", { name: tab }).click();
+        expect(await stumbles(page), tab).toEqual([]);
+      }
+      await page.getByLabel("Note").press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      await page.keyboard.press("Alt+p");
+      await page.getByRole("dialog").waitFor();
+      expect(await stumbles(page)).toEqual([]);
+    },
+  );
 
   it("follows the machine's choice of light and dark", async () => {
     const sb = await sandbox();

@@ -105,7 +105,7 @@ const PEOPLE: Seed[] = [
   { id: "U_SUP2", name: "priya", realName: "Priya Raman", title: "Supervisor", color: "7d3f98" },
   { id: "U_FIN1", name: "fiona", realName: "Fiona Ledger", title: "Finance", color: "a8463a" },
   { id: "U_FIN2", name: "henrik", realName: "Henrik Dahl", title: "Finance", color: "5b6b1f" },
-  { id: "U_ONC1", name: "noor", realName: "Noor Oncall", title: "On-call", color: "b0642a" },
+  { id: "U_ONC1", name: "noor", realName: "Noor Oncall", title: "On-call", color: "a55a22" },
   { id: "U_ONC2", name: "leo", realName: "Leo Martin", title: "On-call", color: "2a6f97" },
   {
     id: "U_ADMIN",
@@ -120,7 +120,7 @@ const PEOPLE: Seed[] = [
     name: "gus",
     realName: "Gus Guest",
     title: "Guest, several channels",
-    color: "9a7b00",
+    color: "866a00",
     kind: "guest",
     isRestricted: true,
   },

@@ -1,5 +1,5 @@
 /** A real Chromium for a test file, and pages that fail the test when anything on them goes wrong. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
@@ -80,6 +80,13 @@ export function visitor(): Visitor {
       return page;
     },
   };
+}
+
+const AUDIT = readFileSync(new URL("./audit.page.js", import.meta.url), "utf8");
+
+/** What somebody who cannot see the page well would stumble over, as it stands now; one sentence each. */
+export async function stumbles(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(AUDIT);
 }
 
 /** Nothing sticks out to the side. */

@@ -93,20 +93,22 @@ function draw(note, rows, ours, theirs, counts) {
   const bad = all.filter((row) => row.verdict === "disagree").length;
   const open = all.filter((row) => row.verdict === "open").length;
   if (missing.length === 0) {
-    note.className = bad > 0 ? "books-note books-bad" : "books-note books-good";
+    note.className = `books-note books-${bad > 0 ? "bad" : open > 0 ? "open" : "good"}`;
     const refunds = num(counts["committed"], 0);
     const line =
       bad > 0
         ? bad === 1
           ? "The books disagree in one place."
           : `The books disagree in ${bad} places.`
-        : "The books agree.";
+        : open > 0
+          ? "The books do not contradict each other."
+          : "The books agree.";
     const more = [
       refunds === 1 ? "The provider counts 1 refund" : `The provider counts ${refunds} refunds`,
       num(counts["duplicates"], 0) === 0
         ? "no duplicate"
         : `${num(counts["duplicates"], 0)} beyond the first of an operation`,
-      open > 0 ? `${open} not known yet` : "",
+      open > 0 ? `${open === 1 ? "1 outcome" : `${open} outcomes`} not known yet` : "",
     ].filter((part) => part !== "");
     fill(note, h("strong", null, line), h("div", null, `${more.join(", ")}.`));
   }

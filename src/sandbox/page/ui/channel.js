@@ -45,7 +45,7 @@ export function setUpChannel() {
     jump.hidden = list.atBottom();
     markRead(list);
   };
-  store.on(["workspace", "place", "people"], draw);
+  store.on(["workspace", "place", "people", "thread"], draw);
   store.on(["messages", "message"], (detail) => {
     if (detail.channel === store.openChannel?.id) draw();
   });

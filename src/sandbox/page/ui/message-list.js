@@ -71,7 +71,7 @@ export class MessageList {
 
   /** @param {MessageView} message @param {boolean} compact */
   #node(message, compact) {
-    const manner = `${compact}/${store.newAfter}`;
+    const manner = `${compact}/${store.newAfter}/${store.thread === message.ts}`;
     const known = this.#drawn.get(message.ts);
     if (known !== undefined && known.message === message && known.manner === manner) return known.node;
     const node = messageNode(message, { compact, inThread: this.inThread });
@@ -79,7 +79,10 @@ export class MessageList {
       if (known.node.classList.contains("message-wanted")) mark(node);
       node.tabIndex = known.node.tabIndex;
       if (known.node.contains(document.activeElement))
-        queueMicrotask(() => node.focus({ preventScroll: true }));
+        queueMicrotask(() => {
+          // Unless it went elsewhere meanwhile: into the thread that was just opened.
+          if (document.activeElement === document.body) node.focus({ preventScroll: true });
+        });
     }
     this.#drawn.set(message.ts, { node, message, manner });
     return node;

@@ -185,7 +185,8 @@ function reactions(message) {
 /** @param {MessageView} message */
 function repliesLink(message) {
   const last = message.latestReplyTs;
-  const isNew = last !== null && store.newAfter !== null && last > store.newAfter;
+  const isOpen = store.thread === message.ts;
+  const isNew = !isOpen && last !== null && store.newAfter !== null && last > store.newAfter;
   const node = h(
     "button",
     { type: "button", class: isNew ? "replies replies-new" : "replies" },
