@@ -9,7 +9,7 @@
 import pg from "pg";
 import { CountersignError } from "../domain/errors.js";
 
-/** Beside every table whose triggers refuse a change. */
+/** Beside what a trigger of the schema refuses. */
 const APPEND_ONLY = ["policy_versions"] as const;
 const READ_ONLY = [
   "_prisma_migrations",
@@ -75,30 +75,39 @@ async function makeRole(client: pg.Client, role: AppRole): Promise<void> {
   }
 }
 
+// What triggers refuse is not granted either; 8 and 16 are the bits of DELETE and UPDATE in a trigger's type.
+const refuses = (bit: 8 | 16): string => `EXISTS (
+  SELECT 1 FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+  WHERE t.tgrelid = c.oid AND p.proname = 'refuse_change' AND t.tgtype & ${bit} <> 0)`;
 const TABLES = `
-SELECT c.relname AS name, EXISTS (
-  SELECT 1 FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid WHERE t.tgrelid = c.oid AND p.proname = 'refuse_change') AS refuses
+SELECT c.relname AS name, ${refuses(16)} AS "noUpdate", ${refuses(8)} AS "noDelete"
 FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1`;
 
 async function grantTables(client: pg.Client, roleName: string): Promise<void> {
   const role = client.escapeIdentifier(roleName);
-  const found = await client.query<{ name: string; refuses: boolean }>(TABLES);
+  const found = await client.query<Table>(TABLES);
   await client.query(`REVOKE CREATE ON SCHEMA public FROM PUBLIC, ${role}`);
   await client.query(`GRANT USAGE ON SCHEMA public TO ${role}`);
   await client.query(`REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC, ${role}`);
-  for (const { name, refuses } of found.rows) {
-    await client.query(
-      `GRANT ${rightsOn(name, refuses)} ON public.${client.escapeIdentifier(name)} TO ${role}`,
-    );
+  for (const table of found.rows) {
+    const name = client.escapeIdentifier(table.name);
+    await client.query(`GRANT ${rightsOn(table)} ON public.${name} TO ${role}`);
   }
   await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
 }
 
-function rightsOn(table: string, refusesChange: boolean): string {
-  const isIn = (list: readonly string[]): boolean => list.includes(table);
+interface Table {
+  readonly name: string;
+  readonly noUpdate: boolean;
+  readonly noDelete: boolean;
+}
+
+function rightsOn({ name, noUpdate, noDelete }: Table): string {
+  const isIn = (list: readonly string[]): boolean => list.includes(name);
   if (isIn(READ_ONLY)) return "SELECT";
-  if (refusesChange || isIn(APPEND_ONLY)) return "SELECT, INSERT";
-  return isIn(DELETED_FROM) ? "SELECT, INSERT, UPDATE, DELETE" : "SELECT, INSERT, UPDATE";
+  const update = noUpdate || isIn(APPEND_ONLY) ? [] : ["UPDATE"];
+  const remove = !noDelete && isIn(DELETED_FROM) ? ["DELETE"] : [];
+  return ["SELECT", "INSERT", ...update, ...remove].join(", ");
 }
 
 /** The queue's own schema, where it is on PostgreSQL: wake-ups, which nobody's money hangs on. */
