@@ -14,7 +14,8 @@ export async function heldRefund(stage: Stage): Promise<Thread> {
   return thread;
 }
 
-const CONFIRMED_180 = {
+/** One refund of £180.00, and the ticket resolved. */
+export const CONFIRMED_180 = {
   statuses: ["CONFIRMED"],
   committed: 1,
   amounts: { GBP: 18000 },
