@@ -67,7 +67,7 @@ export async function startProcess(
     clock: systemClock,
     log,
   });
-  const closers: (() => Promise<void>)[] = [() => tracer.stop()];
+  const closers: (() => Promise<void>)[] = [() => tracer.stop(), goOnAfterRejections(log)];
   const close = async (): Promise<void> => {
     for (const step of closers.splice(0).reverse()) {
       await step().catch((error: unknown) => log.warn({ err: error }, "something did not close cleanly"));
@@ -196,6 +196,19 @@ export async function startProcess(
     await close();
     throw error;
   }
+}
+
+/**
+ * Libraries reject promises that nobody holds (Bolt on strange bodies, a socket on its way down). Nothing of ours hangs on them, for
+ * what matters is a row: the process goes on, and the log says what it was. An exception still ends it.
+ */
+function goOnAfterRejections(log: { error(fields: object, message: string): void }): () => Promise<void> {
+  const tell = (reason: unknown): void =>
+    log.error({ err: reason }, "a rejection that nobody waited for; the process goes on");
+  process.on("unhandledRejection", tell);
+  return async () => {
+    process.off("unhandledRejection", tell);
+  };
 }
 
 async function databaseAnswers(db: {

@@ -12,13 +12,15 @@
  *  3. A transaction, or a statement of its own outside one, is run again only when the database said that it did not happen (serialization
  *     failure, deadlock). A connection lost during COMMIT
  *     is `CommitUnknownError`, and it is the caller's business to look.
- *  4. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
+ *  4. Text that PostgreSQL cannot hold (U+0000, half an emoji) is replaced in every parameter, see `storable`.
+ *  5. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
  */
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import pg from "pg";
 import type { Db, Isolation, Tx, TxOptions } from "../domain/ports/database.js";
+import { isPlainObject, storable, storableDocument } from "../domain/text/storable.js";
 import { PrismaClient } from "./generated/client.js";
 import { dbFailure, isRetryable } from "./sqlstate.js";
 
@@ -106,9 +108,16 @@ async function run<R>(
 ): Promise<R[]> {
   const query: pg.QueryConfig = { text };
   if (name !== undefined) query.name = name;
-  if (params !== undefined) query.values = [...params];
+  if (params !== undefined) query.values = params.map(storableParam);
   const result = await on.query(query);
   return result.rows as R[];
+}
+
+/** Every value goes through here: what PostgreSQL cannot hold never fails a statement, whoever wrote it. */
+function storableParam(value: unknown): unknown {
+  if (typeof value === "string") return storableDocument(value);
+  if (Array.isArray(value)) return value.map(storableParam);
+  return isPlainObject(value) ? storable(value) : value;
 }
 
 function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {

@@ -80,6 +80,45 @@ describe("a request", () => {
     expect(await stored()).toBe(1);
   });
 
+  test.each<[string, Signed]>([
+    ["a JSON body that is null", { body: " null\n" }],
+    ["a form whose payload is null", { body: "payload=null", type: "application/x-www-form-urlencoded" }],
+  ])("with %s is refused, and the next one is read", async (_name, request) => {
+    const w = await start();
+    expect(await send(w, request)).toBe(400);
+    expect(await send(w, { body: event() })).toBe(200);
+    expect(await stored()).toBe(1);
+  });
+
+  test("larger than four megabytes is refused", async () => {
+    const w = await start();
+    expect(await send(w, { body: event({ padding: "x".repeat(5 * 1024 * 1024) }) })).toBe(413);
+    expect(await stored()).toBe(0);
+  });
+
+  test.each([
+    ["NUL", "nul \0 here", "nul \ufffd here"],
+    ["half an emoji", "cut \ud83d here", "cut \ufffd here"],
+    ["a whole emoji", "fine \u{1f600} here", "fine \u{1f600} here"],
+    ["the letters of an escape", "typed \\u0000 here", "typed \\u0000 here"],
+  ])("whose text holds %s is stored with all that can be read", async (_name, sent, kept) => {
+    const w = await start();
+    const [message] = [{ ...JSON.parse(event()).event, text: sent }];
+    expect(await send(w, { body: event({ event: message }) })).toBe(200);
+    const rows = await database.db.sql<{ text: string }>(
+      undefined,
+      "SELECT body->'event'->>'text' AS text FROM slack_inbox",
+    );
+    expect(rows.map((row) => row.text)).toEqual([kept]);
+  });
+
+  test("of a message whose fields are of other types than Slack's is acknowledged and remembered nowhere", async () => {
+    const w = await start();
+    const strange = { ...JSON.parse(event()).event, ts: 123, text: 5 };
+    expect(await send(w, { body: event({ event: strange }) })).toBe(200);
+    expect(await stored()).toBe(0);
+  });
+
   test("with a charset in its form content type is read like one without", async () => {
     const w = await start();
     const body = new URLSearchParams({

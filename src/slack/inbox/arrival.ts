@@ -114,7 +114,10 @@ function eventArrival(raw: JsonObject, channels: { readonly tickets: string }): 
   const { event, event_id } = parsed.data;
   const stored = without(raw, ["token", "event_context"]);
   if (event.type === "message" || event.type === "app_mention") {
-    return messageArrival(MessageEvent.parse(event), event_id, stored, channels);
+    const message = MessageEvent.safeParse(event);
+    return message.success
+      ? messageArrival(message.data, event_id, stored, channels)
+      : { kind: "unreadable", why: "message whose fields have other types than Slack's" };
   }
   if (!HANDLED_EVENTS.has(event.type)) return { kind: "noise", why: `event ${event.type}` };
   return { kind: "event", key: `event:${event_id}`, stored };

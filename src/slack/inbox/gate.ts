@@ -10,6 +10,7 @@
 import type { App, ReceiverEvent } from "@slack/bolt";
 import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
+import { storable } from "../../domain/text/storable.js";
 import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
 import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
@@ -74,10 +75,12 @@ export function createGate(deps: GateDeps): Gate {
   };
 }
 
-async function receive(deps: GateDeps, event: ReceiverEvent): Promise<void> {
+async function receive(deps: GateDeps, raw: ReceiverEvent): Promise<void> {
   const { ctx } = deps;
   const arrivedAtMs = deps.monotonicMs();
-  const body = event.body as JsonObject;
+  // What is read, hashed and stored from here on is the same text.
+  const body = storable(raw.body as JsonObject);
+  const event = { ...raw, body };
   const arrival = arrivalOf(body, ctx.config.channels);
   const ack = once(deps, event, arrival, arrivedAtMs);
 

@@ -2,7 +2,7 @@
  * The one HTTP server: Slack's requests in HTTP mode, and in both modes the routes that the composition root hands in.
  *
  * Bolt verifies the signature. Before it, this file refuses what Bolt lets through: a timestamp from the future (facts §1.4), and
- * reads what Bolt does not: a form content type with a charset.
+ * reads what Bolt does not: a form content type with a charset, a body that is `null`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { HTTPReceiver } from "@slack/bolt";
@@ -16,6 +16,9 @@ const MAX_SKEW_S = 300;
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_PATIENCE_MS = 5_000;
+/** Bolt's own limit. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const FORM = "application/x-www-form-urlencoded";
 
 export const EVENTS_PATH = "/slack/events";
 
@@ -117,14 +120,46 @@ function slackRequest(
     return;
   }
   const type = req.headers["content-type"];
-  if (type?.startsWith("application/x-www-form-urlencoded;")) {
-    req.headers["content-type"] = "application/x-www-form-urlencoded";
-  }
+  if (type?.startsWith(`${FORM};`)) req.headers["content-type"] = FORM;
   // Bolt answers a bad signature by itself, before anything of ours sees it.
   res.once("finish", () => {
     if (res.statusCode === 401) options.metrics.refused("signature");
   });
-  receiver.requestListener(req, res);
+  passOn(receiver, req, res).catch((error: unknown) => {
+    options.log.warn({ error: String(error) }, "a request of Slack's could not be read");
+    if (!res.headersSent) res.writeHead(400).end();
+  });
+}
+
+/** Reads the body here and lets Bolt find it read: a body that says `null` would end the process in Bolt's own async handler. */
+async function passOn(receiver: HTTPReceiver, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const body = await readBody(req);
+  if (body === null) {
+    res.writeHead(413, { connection: "close" }).end();
+    return;
+  }
+  if (saysNull(body.toString(), req.headers["content-type"])) {
+    res.writeHead(400).end();
+    return;
+  }
+  receiver.requestListener(Object.assign(req, { rawBody: body }), res);
+}
+
+/** Null when there is more than Slack ever sends. */
+async function readBody(req: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function saysNull(body: string, type: string | undefined): boolean {
+  const document = type === FORM ? (new URLSearchParams(body).get("payload") ?? "{}") : body;
+  return document.trim() === "null";
 }
 
 async function closeServer(server: Server): Promise<void> {
