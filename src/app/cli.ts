@@ -3,6 +3,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { ConfigError } from "../config/index.js";
 import { CountersignError } from "../domain/errors.js";
 import type { LedgerBenchCommand } from "./commands/bench.js";
+import type { BenchResumeOptions } from "./commands/bench-resume.js";
+import type { BenchSlackOptions } from "./commands/bench-slack.js";
 import type { EvaluateOptions } from "./commands/evaluate.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
 import { complain } from "./output.js";
@@ -155,6 +157,27 @@ bench
   .option("--only <part>", "speed or lists", part)
   .addOption(json())
   .action(async (options: LedgerBenchCommand) => (await import("./commands/bench.js")).benchLedger(options));
+bench
+  .command("slack")
+  .description("events at an even pace over HTTP and Socket Mode, each timed until it is acknowledged")
+  .option("--rate <n>", "events a second", count)
+  .option("--seconds <n>", "how long", count)
+  .option("--rows <n>", "operations of history in the tables", count)
+  .addOption(new Option("--transport <way>", "the way in").choices(["http", "socket", "both"]))
+  .addOption(json())
+  .action(async (options: BenchSlackOptions) =>
+    (await import("./commands/bench-slack.js")).benchSlack(options),
+  );
+bench
+  .command("resume")
+  .description("from a click to the resumed run beside the bare queue; then workers that are killed")
+  .option("--runs <n>", "clicks", count)
+  .option("--kills <n>", "workers that are killed", count)
+  .option("--rows <n>", "operations of history in the tables", count)
+  .addOption(json())
+  .action(async (options: BenchResumeOptions) =>
+    (await import("./commands/bench-resume.js")).benchResume(options),
+  );
 
 program
   .command("demo")

@@ -7,6 +7,16 @@ export {
   listsReport,
 } from "./bench/ledger/report.js";
 export { runLedgerBench } from "./bench/ledger/run.js";
+export {
+  type HeldRun,
+  heldRuns,
+  leftOver,
+  measureResume,
+  type ResumeReport,
+} from "./bench/resume/resume.js";
+export { fill } from "./bench/shared/fill.js";
+export type { Spread } from "./bench/shared/spread.js";
+export { type AckReport, measureAcks } from "./bench/slack/acks.js";
 export { runMatrix } from "./faults/matrix.js";
 export { type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
 export { type MatrixPorts, openWorld } from "./faults/world.js";

@@ -1,0 +1,234 @@
+/** `countersign bench resume`: from a click to the resumed run, beside the bare queue; then workers that are killed. */
+import { randomInt } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  type HeldRun,
+  heldRuns,
+  leftOver,
+  measureResume,
+  type ResumeReport,
+} from "../../evaluation/index.js";
+import { openQueues } from "../../jobs/index.js";
+import { createTracer } from "../../telemetry/index.js";
+import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
+import { complain, print, printJson, table } from "../output.js";
+import { systemClock } from "../system.js";
+import { milliseconds } from "./bench-slack.js";
+import { type BenchWorld, withBenchWorld } from "./bench-world.js";
+
+export interface BenchResumeOptions {
+  readonly runs?: number;
+  readonly kills?: number;
+  readonly rows?: number;
+  readonly json?: boolean;
+}
+
+const DEFAULTS = { runs: 100, kills: 20, rows: 1_000_000 } as const;
+const PENDING_APPROVALS = 1_000;
+/** What a dead worker held is free again soon; the order between them is production's. */
+const TIMING = {
+  PROVIDER_TIMEOUT_MS: "2000",
+  RECONCILE_EVERY_MS: "500",
+  RECONCILE_BASE_MS: "300",
+  RECONCILE_MAX_MS: "2000",
+  LEASE_MS: "4000",
+} as const;
+const GOAL_RATIO = 1;
+const GOAL_TAIL = 3;
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+interface Outcome {
+  readonly machine: string;
+  readonly resume: ResumeReport;
+  readonly kills: { readonly killed: number; readonly refunds: number; readonly wrong: readonly string[] };
+}
+
+export async function benchResume(options: BenchResumeOptions): Promise<void> {
+  const { runs, kills, rows } = { ...DEFAULTS, ...options };
+  if (runs < 1 || kills < 0 || rows < 0) {
+    throw new CommandFailure("--runs must be positive, --kills and --rows not negative.", EXIT_BAD_USAGE);
+  }
+  const {
+    machine,
+    resume,
+    kills: killed,
+  }: Outcome = await withBenchWorld(
+    {
+      transport: "http",
+      orders: runs + kills,
+      rows,
+      pendingApprovals: PENDING_APPROVALS,
+      timing: TIMING,
+    },
+    async (bench) => {
+      await bench.product("app");
+      const resumed = await resumeAll(bench, runs);
+      return { machine: bench.machine, resume: resumed, kills: await killWorkers(bench, runs, kills) };
+    },
+  );
+  if (options.json === true) printJson({ machine, runs, rows, resume, kills: killed });
+  else {
+    print(machine);
+    print(`${rows} operations and ${PENDING_APPROVALS} pending approvals in the tables`);
+    print("");
+    print(
+      table([
+        ["", "measured", "p50 ms", "p90 ms", "p99 ms", "max ms"],
+        ["click to acknowledgement", String(resume.acknowledged.count), ...milliseconds(resume.acknowledged)],
+        ["vote to resumed run", String(resume.resumed.count), ...milliseconds(resume.resumed)],
+        ["bare queue's pick-up", String(resume.bare.count), ...milliseconds(resume.bare)],
+        ["one commit", String(resume.commit.count), ...milliseconds(resume.commit)],
+      ]),
+    );
+    print("");
+    print(`resumed p50 / (2 × bare + commit): ${resume.ratio.toFixed(2)} (goal: at most ${GOAL_RATIO})`);
+    print(`resumed p99 / p50: ${resume.tail.toFixed(2)} (goal: at most ${GOAL_TAIL})`);
+    print(
+      `workers killed: ${killed.killed}; refunds at the provider for ${kills} approvals: ${killed.refunds}; ${killed.wrong.length === 0 ? "nothing stuck" : killed.wrong.join("; ")}`,
+    );
+  }
+  // What is slow is printed; what is stuck, lost or doubled is wrong.
+  if (killed.wrong.length > 0) throw new CommandFailure(killed.wrong.join("\n"));
+}
+
+/** Held runs are made while a worker of their own works; then one click after the other. */
+async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport> {
+  const worker = await bench.product("worker");
+  complain(`${runs} tickets are filed and held`);
+  const held = await makeHeld(bench, 0, runs);
+  const bare = await bareQueue(bench.besideUrl);
+  try {
+    complain("one click after the other");
+    return await measureResume(
+      {
+        db: bench.db,
+        click: (run) => approve(bench, run),
+        barePickUpMs: bare.pickUpMs,
+        commitMs: async () => {
+          const began = performance.now();
+          await bench.db.pool.query("UPDATE bench_commit SET n = n + 1");
+          return performance.now() - began;
+        },
+        until: (what, look) => bench.until(what, look),
+      },
+      held,
+    );
+  } finally {
+    await bare.close();
+    await worker.stop();
+  }
+}
+
+/** Refunds that wait for an approval, orders `first` and on. */
+async function makeHeld(bench: BenchWorld, first: number, count: number): Promise<HeldRun[]> {
+  await bench.db.pool.query("CREATE TABLE IF NOT EXISTS bench_commit (n int)");
+  await bench.db.pool.query(
+    "INSERT INTO bench_commit SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM bench_commit)",
+  );
+  const before = new Set((await heldRuns(bench.db)).map(({ operationId }) => operationId));
+  const fresh = async (): Promise<HeldRun[]> =>
+    (await heldRuns(bench.db)).filter(({ operationId }) => !before.has(operationId));
+  for (let n = first; n < first + count; n += 1) await bench.fileHeld(n);
+  await bench.until(`${count} runs to be held`, async () => (await fresh()).length >= count, 600_000);
+  return fresh();
+}
+
+async function approve(bench: BenchWorld, { approvalId, cardVersion }: HeldRun): Promise<void> {
+  const { acked } = await bench.world.slack.control.injectInteraction({
+    type: "block_actions",
+    user: { id: "U_SUP1" },
+    channel: { id: "C_APPR" },
+    container: { type: "message", channel_id: "C_APPR", message_ts: "1.1" },
+    message: { ts: "1.1" },
+    actions: [
+      {
+        type: "button",
+        action_id: "approval.approve",
+        block_id: "decide",
+        value: `${approvalId}.${cardVersion}`,
+      },
+    ],
+  });
+  if (!acked) throw new Error("a click was not acknowledged");
+}
+
+/** The same queue with nothing of ours behind it, on a database of its own on the same server. */
+async function bareQueue(
+  databaseUrl: string,
+): Promise<{ pickUpMs(): Promise<number>; close(): Promise<void> }> {
+  const waiting = new Map<string, () => void>();
+  const queues = openQueues({
+    redisUrl: null,
+    databaseUrl,
+    lockMs: 30_000,
+    log: quiet,
+    metrics: { jobDone: () => {}, wakeLost: () => {} },
+    tracer: createTracer({
+      endpoint: null,
+      serviceName: "bench",
+      instance: "bench",
+      clock: systemClock,
+      log: quiet,
+    }),
+    ticks: () => performance.now(),
+  });
+  const picked = async (id: string): Promise<void> => waiting.get(id)?.();
+  queues.work(
+    {
+      run: picked,
+      operation: picked,
+      webhook: picked,
+      approval: picked,
+      inbox: picked,
+      outbox: picked,
+      card: picked,
+    },
+    12,
+  );
+  let sent = 0;
+  const pickUpMs = async (): Promise<number> => {
+    sent += 1;
+    const id = `bare_${sent}`;
+    const began = performance.now();
+    const taken = new Promise<void>((resolve) => waiting.set(id, resolve));
+    await queues.wake("run", id);
+    await taken;
+    return performance.now() - began;
+  };
+  await pickUpMs(); // the first one makes the tables
+  return { pickUpMs, close: () => queues.close() };
+}
+
+/** Each refund is approved while a worker runs that is killed at a random moment; the next worker goes on. */
+async function killWorkers(bench: BenchWorld, first: number, kills: number): Promise<Outcome["kills"]> {
+  if (kills === 0) return { killed: 0, refunds: 0, wrong: [] };
+  let worker = await bench.product("worker");
+  const held = await makeHeld(bench, first, kills);
+  const before = (await bench.world.payments.control.effects()).length;
+  for (const [index, run] of held.entries()) {
+    await approve(bench, run);
+    await pause(randomInt(0, 150));
+    await worker.kill();
+    complain(`killed ${index + 1} of ${kills}`);
+    worker = await bench.product("worker");
+  }
+  const operations = held.map(({ operationId }) => operationId);
+  const deadline = 180_000;
+  await bench
+    .until(
+      "everything to be settled",
+      async () => (await leftOver(bench.db, operations)).length === 0,
+      deadline,
+    )
+    .catch(() => undefined);
+  const stuck = await leftOver(bench.db, operations);
+  const refunds = (await bench.world.payments.control.effects()).length - before;
+  return {
+    killed: held.length,
+    refunds,
+    wrong: [
+      ...stuck,
+      ...(refunds === held.length ? [] : [`${refunds} refunds for ${held.length} approvals`]),
+    ],
+  };
+}
