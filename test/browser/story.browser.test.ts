@@ -9,6 +9,8 @@ import { waitFor } from "../support/wait.js";
 import { describeInBrowser, visitor } from "./support/chromium.js";
 
 const { visit } = visitor();
+/** The whole product starts first, beside whatever else the machine does. */
+const PATIENCE = { timeoutMs: 120_000 };
 
 describeInBrowser("a story on the page", () => {
   const databases = withDatabases();
@@ -16,7 +18,7 @@ describeInBrowser("a story on the page", () => {
   afterAll(() => rmSync(home, { recursive: true, force: true }));
 
   it("waits for the page, shows the lost answer being checked and then settled, and stays until it is stopped", {
-    timeout: 180_000,
+    timeout: 400_000,
   }, async () => {
     const told: string[] = [];
     const stop = new AbortController();
@@ -32,10 +34,11 @@ describeInBrowser("a story on the page", () => {
     });
     played.catch(() => undefined);
     try {
-      await waitFor(() => told.includes("It begins when the page is open."));
+      await waitFor(() => told.includes("It begins when the page is open."), PATIENCE);
       expect(told.some((line) => line.includes("files:"))).toBe(false);
       const url = /Watch it on (\S+)\/archives/u.exec(told.join("\n"))?.[1] ?? "";
       const page = await visit(url, { as: "U_AGENT", path: "/archives/C_TICK" });
+      page.setDefaultTimeout(PATIENCE.timeoutMs);
       await page.locator("#messages .replies").click();
       const thread = page.locator("#thread");
       await thread.getByRole("button", { name: "Confirm" }).waitFor();
@@ -51,7 +54,7 @@ describeInBrowser("a story on the page", () => {
         .getByText(/^Refunded .*180\.00/)
         .first()
         .waitFor();
-      await waitFor(() => told.includes("The page stays until Ctrl-C."));
+      await waitFor(() => told.includes("The page stays until Ctrl-C."), PATIENCE);
       expect(await page.getByText("App connected").count()).toBe(1);
     } finally {
       stop.abort();
