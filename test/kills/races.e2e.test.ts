@@ -1,0 +1,40 @@
+/**
+ * The races of two people against two processes of the whole product, fifty times each (S-AP-3, S-PAY-6). `npm test` plays a few
+ * rounds; COUNTERSIGN_RACE_ROUNDS sets another number here.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withDatabases } from "../e2e/support/databases.js";
+import { type House, openHouse } from "../e2e/support/house.js";
+import { NOTHING_COUNTED, withManyOrders } from "../e2e/support/many-orders.js";
+import { approveAgainstDeny, twoRefundsOfOne } from "../e2e/support/races.js";
+
+const ROUNDS = Number(process.env["COUNTERSIGN_RACE_ROUNDS"] ?? "50");
+const ROUND_MS = 120_000;
+const databases = withDatabases();
+let house: House;
+
+beforeAll(async () => {
+  house = await openHouse(databases, {
+    transport: "http",
+    policy: { text: NOTHING_COUNTED },
+    changeShop: (shop) => withManyOrders(shop, 2 * ROUNDS, 10_000),
+  });
+  await Promise.all([house.stage.start(), house.another()]);
+});
+afterAll(() => house.close());
+
+describe("fifty times, in two processes", () => {
+  it("S-AP-3: one decision, one end, one story", { timeout: ROUNDS * ROUND_MS }, async () => {
+    for (let round = 0; round < ROUNDS; round += 1) await approveAgainstDeny(house, `ORD-${7001 + round}`);
+  });
+
+  it("S-PAY-6: exactly one of £60 and £70 out of £100", { timeout: ROUNDS * ROUND_MS }, async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const order = `ORD-${7001 + ROUNDS + round}`;
+      await twoRefundsOfOne(house, order);
+    }
+    const { duplicates } = await house.world.payments.control.counts();
+    expect(duplicates).toBe(0);
+    await house.assertAuditIntact();
+  });
+});
