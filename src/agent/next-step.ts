@@ -4,6 +4,7 @@
  */
 import { assertNever } from "../domain/assert-never.js";
 import type { RunEnd } from "../domain/run.js";
+import { findReferences } from "../domain/text/references.js";
 import type { RunView, ToolCall, Turn } from "../runs/index.js";
 import { isBlank, needsAnAnswer } from "../runs/index.js";
 import { namedBy } from "./scope.js";
@@ -170,9 +171,8 @@ function afterFinal(view: RunView, turn: Turn): Step {
 function afterAnswer(view: RunView, turn: Turn): Step {
   const untold = view.notes.filter((note) => note.usedInSeq === null);
   if (untold.some(needsAnAnswer)) return { do: "call_model", larger: false };
-  const { ticket } = view;
-  if (ticket.binding === "none" && ticket.candidates.length > 0) return { do: "await_binding" };
   const says = proseOf(turn);
+  if (view.ticket.binding === "none" && needsACustomer(view, says)) return { do: "await_binding" };
   if (says === null && !view.calls.some((call) => call.state === "done" && call.isError === false)) {
     return end(
       "escalated",
@@ -187,8 +187,45 @@ function afterAnswer(view: RunView, turn: Turn): Step {
       plannerSuccess: true,
     });
   }
+  if (asksBack(says) && !view.calls.some(hasActed)) {
+    return end(
+      "escalated",
+      "asked_back",
+      "The planner ended with a question and nothing was changed. Answer it here, or take the ticket over.",
+      { says, plannerSuccess: false },
+    );
+  }
   return end("resolved", "end_turn", "The planner finished.", { says, plannerSuccess: true });
 }
+
+/** Tools that mean nothing without somebody whom the ticket is about. */
+const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([
+  "find_customer",
+  "get_order",
+  "get_shipment_status",
+  "issue_refund",
+  "cancel_order",
+  "cancel_subscription",
+]);
+
+/**
+ * Nobody is bound. Is that what the answer lacks? A ticket that names somebody, a run that looked for somebody, and a question have
+ * no end yet; a general question that was answered has.
+ */
+function needsACustomer({ ticket, calls }: RunView, says: string | null): boolean {
+  const { emails, lookalikes } = findReferences(ticket.text);
+  return (
+    ticket.candidates.length > 0 ||
+    emails.length + lookalikes.length > 0 ||
+    calls.some(({ name }) => ABOUT_SOMEBODY.has(name)) ||
+    asksBack(says)
+  );
+}
+
+/** Ends with a question mark, in any script. Decides only whether somebody is waited for. */
+const asksBack = (says: string | null): boolean => says !== null && /[?？؟՞]["'”’)\]\s]*$/u.test(says);
+
+const hasActed = (call: ToolCall): boolean => call.operationId !== null && call.isError === false;
 
 /** Refusals that need nobody: the customer has the money. */
 const HARMLESS_REFUSALS: ReadonlySet<string> = new Set(["charge_already_refunded"]);

@@ -76,7 +76,7 @@ async function firstWords(
   return { outcome: "started", run, ticketId: ticket.id };
 }
 
-/** The answer to "whom is it about?" after the run had ended without knowing: a new run takes it up. */
+/** The answer to "whom is it about?", or to the planner's own question, after the run had ended: a new run takes it up. */
 async function lateAnswer(
   tx: Tx,
   ctx: RunsCtx,
@@ -84,8 +84,9 @@ async function lateAnswer(
   reply: ThreadReply,
   candidates: readonly BindingCandidate[],
 ): Promise<ReplyAnswer> {
-  if (ticket.binding !== "none" || candidates.length === 0) {
-    const last = await currentRun(tx, ticket.id);
+  const last = await currentRun(tx, ticket.id);
+  const wasAsked = last?.ending?.code === "asked_back";
+  if (!wasAsked && (ticket.binding !== "none" || candidates.length === 0)) {
     return last === null
       ? { outcome: "ignored", why: "no_active_run" }
       : { outcome: "ended", run: last, ticket };

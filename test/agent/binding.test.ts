@@ -1,6 +1,6 @@
 /** A customer read from text: every write is held until the filer confirms, and not a moment longer for want of just that. */
 import { describe, expect, test } from "vitest";
-import { confirmBinding, threadReply } from "../../src/runs/index.js";
+import { confirmBinding, threadReply, traceRun } from "../../src/runs/index.js";
 import { byTurn, says, use, uses } from "../support/messages-stub.js";
 import { look, loopSuite, refund } from "./support/suite.js";
 
@@ -139,31 +139,96 @@ test("a write that is parked for want of a customer may be held when the custome
   expect(await world.pending()).toHaveLength(1);
 });
 
-test("a ticket that names nobody gets its answer; a later reply that names somebody begins a new run", async () => {
+describe("a ticket that names nobody the shop knows", () => {
+  const reply = (threadTs: string, dedupeKey: string, text: string) => ({
+    channelId: "C_TICK",
+    threadTs,
+    author: "U_AGENT",
+    text,
+    dedupeKey,
+  });
+
+  test("waits for its filer while the model asks, and goes on with the answer", async () => {
+    const world = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(use("search_help_centre", { question: "refund" })),
+        () => says("Which order?"),
+        () => uses(look("ORD-10042")),
+        () => says("Found it. It is delivered."),
+      ),
+    );
+    const { run } = await world.file("Please refund the jacket", { channelId: "C_TICK", messageTs: "9.1" });
+    await world.pump();
+    expect((await world.view(run.id)).run).toMatchObject({ state: "awaiting_binding", ending: null });
+    expect(await traceRun(world.db, run.id)).toMatchObject({
+      waits_for: expect.stringMatching(/filer.*which customer/i),
+    });
+    const answer = await threadReply(world.ctx, reply("9.1", "r9", "ORD-10042 it is"));
+    expect(answer).toMatchObject({ outcome: "candidates", runId: run.id });
+    await world.pump();
+    expect((await world.view(run.id)).run.state).toBe("resolved");
+    expect((await world.view(run.id)).ticket).toMatchObject({
+      binding: "unconfirmed",
+      customerRef: "CUS-7",
+    });
+  });
+
+  test("but an order that is not there waits too, whether the answer is a question or not", async () => {
+    const world = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(look("ORD-999999")),
+        () => says("I found no such order."),
+      ),
+    );
+    const { run } = await world.file("ORD-999999 arrived torn, refund it please");
+    await world.pump();
+    expect((await world.view(run.id)).run.state).toBe("awaiting_binding");
+  });
+
+  test("but asks a general question has its answer and ends", async () => {
+    const world = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(use("search_help_centre", { question: "returns" })),
+        () => says("Thirty days."),
+      ),
+    );
+    const { run } = await world.file("How long can a customer return something?");
+    await world.pump();
+    expect((await world.view(run.id)).run.state).toBe("resolved");
+  });
+});
+
+test("a model that ends with a question about a known customer, having done nothing, is not finished: a person is asked, and the filer's answer begins anew", async () => {
   const world = await suite.start();
   suite.stub.script(
     byTurn(
-      () => uses(use("search_help_centre", { question: "refund" })),
-      () => says("Which order?"),
+      () => uses(look("ORD-10042")),
+      () => says("Which of the two lines is torn? 「どちら」？"),
     ),
   );
-  const { run } = await world.file("Please refund the jacket", { channelId: "C_TICK", messageTs: "9.1" });
-  await world.pump();
-  expect((await world.view(run.id)).run.state).toBe("resolved");
-  const reply = {
+  const { run, ticket } = await world.file("ORD-10042: refund what is torn", {
     channelId: "C_TICK",
-    threadTs: "9.1",
-    author: "U_AGENT",
-    text: "ORD-10042 it is",
-    dedupeKey: "r9",
-  };
-  const answer = await threadReply(world.ctx, reply);
-  expect(answer).toMatchObject({ outcome: "started" });
-  expect((await threadReply(world.ctx, reply)).outcome).not.toBe("started");
-  if (answer.outcome !== "started") throw new Error("no run");
-  await world.pump();
-  expect((await world.view(answer.run.id)).ticket).toMatchObject({
-    binding: "unconfirmed",
-    customerRef: "CUS-7",
+    messageTs: "9.3",
   });
+  await confirmBinding(world.ctx, { ticketId: ticket.id, by: "U_AGENT" });
+  await world.pump();
+  expect((await world.view(run.id)).run).toMatchObject({
+    state: "escalated",
+    ending: { code: "asked_back", plannerSuccess: false },
+  });
+  const answer = { channelId: "C_TICK", threadTs: "9.3", author: "U_AGENT", dedupeKey: "r93" };
+  expect((await threadReply(world.ctx, { ...answer, author: "U_OTHER", text: "x" })).outcome).toBe("ignored");
+  const started = await threadReply(world.ctx, { ...answer, text: "The jacket, nothing else." });
+  expect(started.outcome).toBe("started");
+  expect((await threadReply(world.ctx, { ...answer, text: "The jacket, nothing else." })).outcome).not.toBe(
+    "started",
+  );
+  if (started.outcome !== "started") throw new Error("no run");
+  suite.stub.script(() => says("Thank you, noted."));
+  await world.pump();
+  expect((await world.view(started.run.id)).run.state).toBe("resolved");
+  expect(JSON.stringify(suite.stub.requests.at(-1)?.body.messages)).toContain("The jacket, nothing else.");
 });

@@ -518,6 +518,81 @@ describe("the trace", () => {
   });
 });
 
+describe("the trace tells an auditor why", () => {
+  test("a refund was held: each rule, the line of the policy, who said yes in which role; and why its sibling was refused", async () => {
+    const started = await suite.start();
+    suite.stub.script(
+      byTurn(
+        () => uses(look("ORD-10042"), look("ORD-2001")),
+        () =>
+          uses(
+            refund("ORD-10042", 18_000),
+            refund("ORD-2001", 1_000),
+            refund("ORD-10050", 1_000),
+            use("send_money", {}),
+            use("issue_refund", { order_reference: "ORD-10042" }),
+            refund("ORD-10042", 900_000),
+          ),
+        () => uses(refund("ORD-10042", 18_000, "once more")),
+        () => says("Done."),
+      ),
+    );
+    const { runId } = await started.fileConfirmed("ORD-10042 arrived torn, £180.00 back please");
+    await started.pump();
+    const held = await traceRun(started.db, runId);
+    expect(held).toMatchObject({
+      state: "awaiting_approval",
+      waits_for: expect.stringMatching(/People, to decide/),
+      planner_success: null,
+      verified_success: null,
+      constraints_kept: true,
+    });
+    const [approval] = await started.pending();
+    if (approval === undefined) throw new Error("nothing is pending");
+    await started.click("U_SUP1", approval);
+    await started.pump();
+    const trace = await traceRun(started.db, runId);
+    if (trace === null) throw new Error("no trace");
+    const calls = trace.steps.flatMap((step) => step["calls"] as { [key: string]: unknown }[]);
+    expect(calls.map((call) => [call["decision"], call["refused_by"], call["replayed"]])).toEqual([
+      ["allowed", null, false],
+      ["allowed", null, false],
+      ["allowed", null, false],
+      ["refused", "scope", false],
+      ["refused", "not_looked_up", false],
+      ["invalid", "input", false],
+      ["invalid", "input", false],
+      ["refused", "balance", false],
+      ["same", null, true],
+    ]);
+    expect(calls.map((call) => call["held_for"])).toEqual([null, null, "supervisor", ...Array(6).fill(null)]);
+    const [operation, ...more] = trace.operations;
+    expect(more).toEqual([]);
+    expect(operation).toMatchObject({
+      status: "CONFIRMED",
+      amount: 18_000,
+      policy: {
+        answer: "hold",
+        rules: expect.arrayContaining([expect.objectContaining({ verdict: "hold" })]),
+      },
+      approvals: [
+        {
+          state: "RELEASED",
+          role: "supervisor",
+          approvers: 1,
+          ladder: 18_000,
+          why: [
+            "£180.00 GBP is above what may be refunded without an approval (£50.00 GBP).",
+            "It needs the approval of one person in the role supervisor.",
+          ],
+          votes: [{ by: "U_SUP1", verdict: "approve", role: "supervisor", note: null }],
+        },
+      ],
+    });
+    expect(trace).toMatchObject({ waits_for: null, planner_success: true, verified_success: false });
+  });
+});
+
 test("the scripted planner says what it is", async () => {
   const started = await suite.start({ planner: scriptedPlanner() });
   const { runId } = await started.fileConfirmed(TICKET);

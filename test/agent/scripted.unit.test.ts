@@ -1,66 +1,173 @@
-/** What the scripted planner does next with a conversation. */
-import { expect, test } from "vitest";
+/** The scripted planner's rules, turn by turn: what it asks for when words and results are as they are. */
+import { describe, expect, test } from "vitest";
+import { scriptedPlanner, TOOL_DEFINITIONS } from "../../src/agent/index.js";
 import type { Message } from "../../src/agent/planner.js";
-import { scriptedPlanner } from "../../src/agent/planners/scripted.js";
 
-const NOT_THEIRS =
-  "There is no order B-9001 among the orders of this ticket's customer. Check the reference, or hand the ticket to a person.";
+type Played = { name: string; input: Record<string, unknown> }[] | string;
 
-/** A ticket, a lookup that failed, and what the system told beside the result. */
-function lookedUpInVain(words: string, told: string): Message[] {
-  return [
-    { role: "user", content: [{ type: "text", text: `<ticket>\n${words}\n</ticket>` }] },
-    {
-      role: "assistant",
-      content: [{ type: "tool_use", id: "t1", name: "get_order", input: { order_reference: "B-9001" } }],
-    },
-    {
+/** Plays until it speaks or hands over; tools answer from `results` by name and reference. */
+async function play(
+  ticket: string,
+  results: Readonly<Record<string, object | string>>,
+  customer: string | null = "CUS-7",
+): Promise<Played[]> {
+  const planner = scriptedPlanner();
+  const opening = [{ type: "text", text: `Ticket T\n<ticket>\n${ticket}\n</ticket>` }];
+  const told =
+    customer === null
+      ? []
+      : [
+          {
+            type: "text",
+            text: `From the system: The filer confirmed that this ticket is about customer ${customer} (X).`,
+          },
+        ];
+  const messages: Message[] = [{ role: "user", content: [...opening, ...told] }];
+  const moves: Played[] = [];
+  for (let turn = 0; turn < 8; turn += 1) {
+    const answer = await planner.plan({
+      system: "",
+      tools: TOOL_DEFINITIONS,
+      messages,
+      maxTokens: 100,
+      deadlineMs: 1_000,
+      signal: new AbortController().signal,
+    });
+    if (!answer.ok) throw new Error("the scripted planner always answers");
+    const { content } = answer.reply;
+    const calls = content.filter(({ type }) => type === "tool_use");
+    if (calls.length === 0) {
+      moves.push(String(content[0]?.["text"]));
+      return moves;
+    }
+    moves.push(
+      calls.map((call) => ({ name: String(call["name"]), input: call["input"] as Record<string, unknown> })),
+    );
+    if (calls.some(({ name }) => name === "escalate_to_human")) return moves;
+    messages.push({ role: "assistant", content });
+    messages.push({
       role: "user",
-      content: [
-        { type: "tool_result", tool_use_id: "t1", content: NOT_THEIRS, is_error: true },
-        { type: "text", text: `From the system: ${told}` },
-      ],
-    },
-  ];
-}
-
-const CHOSEN = "The filer confirmed that this ticket is about customer CUS-1 (Alice Moreau).";
-const ASKED = "The text of this ticket fits several customers. The filer has been asked which one is meant.";
-
-async function answerTo(messages: Message[]) {
-  const answer = await scriptedPlanner().plan({
-    messages,
-    system: "",
-    tools: [],
-    maxTokens: 100,
-    deadlineMs: 1000,
-    signal: new AbortController().signal,
-  });
-  if (!answer.ok) throw new Error("the scripted planner always answers");
-  return answer.reply;
-}
-
-test("what was asked for on an order that is not the customer's goes to a person, also when the customer was named meanwhile", async () => {
-  for (const words of ["please cancel order B-9001", "please refund order B-9001"]) {
-    const reply = await answerTo(lookedUpInVain(words, CHOSEN));
-    expect(reply.stopReason).toBe("tool_use");
-    expect(reply.content).toMatchObject([
-      {
-        type: "tool_use",
-        name: "escalate_to_human",
-        input: { summary: expect.stringContaining(NOT_THEIRS) },
-      },
-    ]);
+      content: calls.map((call) => {
+        const input = call["input"] as Record<string, unknown>;
+        const result =
+          results[`${call["name"]} ${input["order_reference"] ?? ""}`.trim()] ?? "Nothing is known.";
+        return typeof result === "string"
+          ? {
+              type: "tool_result",
+              tool_use_id: String(call["id"]),
+              content: result,
+              is_error: !result.startsWith("Refunded"),
+            }
+          : { type: "tool_result", tool_use_id: String(call["id"]), content: JSON.stringify(result) };
+      }),
+    });
   }
+  return moves;
+}
+
+const order = (reference: string, status = "delivered") => ({
+  order: { reference, status, currency: "GBP", lines: [{ reference: `${reference}-1`, name: "Jacket" }] },
+  payment: { paid_minor: 18_000, refundable_left_minor: 18_000, refundable_left: "£180.00 GBP" },
+});
+const SHOP = {
+  "get_order ORD-1": order("ORD-1"),
+  "get_order ORD-2": order("ORD-2"),
+  "issue_refund ORD-1": "Refunded £20.00 GBP on order ORD-1.",
+  "issue_refund ORD-2": "Refunded £150.00 GBP on order ORD-2.",
+};
+const amounts = (moves: readonly Played[]) =>
+  moves
+    .flatMap((move) => (typeof move === "string" ? [] : move))
+    .filter(({ name }) => name === "issue_refund")
+    .map(({ input }) => [input["order_reference"], input["amount_minor"]]);
+const summary = (moves: readonly Played[]): string => {
+  const last = moves.at(-1);
+  return typeof last === "object" && last[0]?.name === "escalate_to_human"
+    ? String(last[0].input["summary"])
+    : "";
+};
+
+describe("several orders", () => {
+  test.each([
+    [
+      "ORD-1 and ORD-2 arrived torn, refund £20.00 and £150.00",
+      [
+        ["ORD-1", 2_000],
+        ["ORD-2", 15_000],
+      ],
+    ],
+    [
+      "Refund £20.00 for ORD-1 and £150.00 for ORD-2",
+      [
+        ["ORD-1", 2_000],
+        ["ORD-2", 15_000],
+      ],
+    ],
+    [
+      "Refund £20.00 each for ORD-1 and ORD-2",
+      [
+        ["ORD-1", 2_000],
+        ["ORD-2", 2_000],
+      ],
+    ],
+  ])("with the amounts that belong to them: %s", async (ticket, right) => {
+    expect(amounts(await play(ticket, SHOP))).toEqual(right);
+  });
+
+  test("with one amount for nobody knows which: nothing is asked for, a person takes over", async () => {
+    const moves = await play("ORD-1 and ORD-2 arrived torn, £20.00 back please", SHOP);
+    expect(amounts(moves)).toEqual([]);
+    expect(summary(moves)).toMatch(/does not say how much of what it names is for ORD-1/);
+  });
 });
 
-test("while nobody knows whom the ticket is about, it says what it did not find and takes no decision for the filer", async () => {
-  const reply = await answerTo(lookedUpInVain("please cancel order B-9001", ASKED));
-  expect(reply.stopReason).toBe("end_turn");
-  expect(reply.content).toMatchObject([{ type: "text", text: expect.stringContaining(NOT_THEIRS) }]);
+describe("what it cannot do", () => {
+  test("an order that is not the customer's is a person's, and what can be done is done first", async () => {
+    const moves = await play("Please refund £20.00 on ORD-1 and £150.00 on ORD-9", {
+      ...SHOP,
+      "get_order ORD-9": "There is no order ORD-9 among the orders of this ticket's customer.",
+    });
+    expect(amounts(moves)).toEqual([["ORD-1", 2_000]]);
+    expect(summary(moves)).toMatch(/There is no order ORD-9/);
+  });
+
+  test("an order that is not there, of nobody known, is said and left to the thread's question", async () => {
+    const moves = await play("Refund ORD-9 please", { "get_order ORD-9": "There is no order ORD-9." }, null);
+    expect(moves.at(-1)).toMatch(/ORD-9: There is no order ORD-9/);
+  });
+
+  test("a complaint is handed over at once, whatever else the ticket asks", async () => {
+    const moves = await play("Formal complaint: ORD-1 burnt my hand, refund it, or my lawyer writes", SHOP);
+    expect(moves).toHaveLength(1);
+    expect(summary(moves)).toMatch(/complaint for a person.*Nothing was changed/);
+  });
+
+  test("a cancellation that is refused is handed over with the reason", async () => {
+    const moves = await play("Cancel ORD-2 please", {
+      ...SHOP,
+      "cancel_order ORD-2": "The order is dispatched: it cannot be cancelled. Nothing was done.",
+    });
+    expect(summary(moves)).toMatch(/dispatched: it cannot be cancelled/);
+  });
 });
 
-test("a question about an order that is not the customer's is answered, not handed over", async () => {
-  const reply = await answerTo(lookedUpInVain("where is order B-9001?", CHOSEN));
-  expect(reply.content[0]).toMatchObject({ name: "get_shipment_status" });
+test("where a parcel is comes from the shipment's rows, and nothing is changed", async () => {
+  const moves = await play("Where is my parcel? ORD-1", {
+    ...SHOP,
+    "get_shipment_status ORD-1": {
+      order: { reference: "ORD-1", status: "dispatched" },
+      shipments: [{ carrier: "Royal Mail", tracking: "RM1", status: "in transit" }],
+    },
+  });
+  expect(moves.at(-1)).toMatch(/ORD-1 is dispatched\. Royal Mail RM1: in transit\./);
+  expect(amounts(moves)).toEqual([]);
+});
+
+test("a general question is the help centre's", async () => {
+  const moves = await play(
+    "How long can a customer return something?",
+    { search_help_centre: { articles: [{ title: "Returns", body: "Thirty days." }] } },
+    null,
+  );
+  expect(moves.at(-1)).toMatch(/The help centre says under "Returns": Thirty days\./);
 });

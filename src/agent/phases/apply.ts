@@ -53,24 +53,28 @@ export async function applyAnswer(
       await known(tx, ctx, view, call, answer.operation, answer.outcome);
       return;
     case "refused":
-      await refuse(tx, call, answer.sentence);
+      await refuse(tx, call, { rule: answer.code, sentence: answer.sentence });
       return;
     case "conflict":
-      await refuse(tx, call, answer.sentence);
+      await refuse(tx, call, { rule: "conflict", sentence: answer.sentence });
       return;
     case "insufficient":
-      await refuse(tx, call, insufficient(answer));
+      await refuse(tx, call, { rule: "balance", sentence: insufficient(answer) });
       return;
     default:
       assertNever(answer, "answer of the gate");
   }
 }
 
-const refuse = (tx: Tx, call: ToolCall, sentence: string): Promise<boolean> =>
+const refuse = (
+  tx: Tx,
+  call: ToolCall,
+  { rule, sentence }: { rule: string; sentence: string },
+): Promise<boolean> =>
   finishCall(tx, {
     callId: call.id,
     result: `${sentence} Nothing was done.`,
-    resultJson: null,
+    resultJson: { refused_by: rule },
     isError: true,
     decision: "refused",
   });

@@ -22,7 +22,7 @@ import type { AgentCtx, PerCall, Proposal } from "../ports.js";
 import { type Scope, scopeOf } from "../scope.js";
 import { isWriteCall, type WriteCall } from "../tools/catalogue.js";
 import { type ParsedCall, parseCall } from "../tools/parse.js";
-import { computeWrite } from "../tools/writes.js";
+import { computeWrite, type Refused } from "../tools/writes.js";
 import { applyAnswer } from "./apply.js";
 import { APPROVAL_RELOOK_MS, type Driven, GO_ON, type PhaseOutcome, park } from "./phase.js";
 
@@ -75,7 +75,7 @@ async function decideAll(
   const proposals: { call: ToolCall; proposal: Proposal }[] = [];
   for (const { call, parsed } of calls) {
     if (!parsed.ok) {
-      await answer(tx, call, parsed.sentence, "invalid");
+      await answer(tx, call, { rule: "input", sentence: parsed.sentence }, "invalid");
       continue;
     }
     if (!isWriteCall(parsed.call)) {
@@ -89,7 +89,7 @@ async function decideAll(
       continue;
     }
     const proposal = await propose(tx, ctx, { view, turn, ticket, scope }, call, parsed.call);
-    if (typeof proposal === "string") await answer(tx, call, proposal, "refused");
+    if ("sentence" in proposal) await answer(tx, call, proposal, "refused");
     else proposals.push({ call, proposal });
   }
   return proposals.length > 0 && (await putToGate(tx, ctx, view, turn, proposals));
@@ -98,10 +98,16 @@ async function decideAll(
 const answer = (
   tx: Tx,
   call: ToolCall,
-  sentence: string,
+  { rule, sentence }: Refused,
   decision: "invalid" | "refused",
 ): Promise<boolean> =>
-  finishCall(tx, { callId: call.id, result: sentence, resultJson: null, isError: true, decision });
+  finishCall(tx, {
+    callId: call.id,
+    result: sentence,
+    resultJson: { refused_by: rule },
+    isError: true,
+    decision,
+  });
 
 interface Where {
   view: RunView;
@@ -110,20 +116,24 @@ interface Where {
   scope: Scope;
 }
 
-/** The proposal as code computes it, or the sentence that refuses it. */
+/** The proposal as code computes it, or what refuses it. */
 async function propose(
   tx: Tx,
   ctx: AgentCtx,
   { view, turn, ticket, scope }: Where,
   call: ToolCall,
   write: WriteCall,
-): Promise<Proposal | string> {
-  if (scope.kind === "unbound")
-    return "Nobody is bound to this ticket: nothing can be changed. Nothing was done.";
+): Promise<Proposal | Refused> {
+  if (scope.kind === "unbound") {
+    return {
+      rule: "no_customer",
+      sentence: "Nobody is bound to this ticket: nothing can be changed. Nothing was done.",
+    };
+  }
   const further = furtherOf(call);
   const lookedUp = view.run.planner === "code" ? null : lookedUpBefore(view, turn);
   const computed = await computeWrite(ctx, tx, { scope, lookedUp }, write);
-  if (!computed.ok) return computed.sentence;
+  if (!computed.ok) return computed;
   return {
     callId: call.id,
     intent: computed.intent,

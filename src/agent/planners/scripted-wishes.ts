@@ -19,6 +19,10 @@ export interface Wishes {
   chargedTwice: boolean;
   /** "in full", "everything", "all of it" */
   everything: boolean;
+  /** "£20.00 each" */
+  each: boolean;
+  /** Set where amounts cannot be told apart by order. */
+  unclearAmounts: boolean;
   /** Distinct amounts of money in the text. */
   amounts: readonly NamedAmount[];
   /** Words that look like references, in capitals. */
@@ -86,6 +90,8 @@ export function readWishes(raw: string): Wishes {
     whereIsIt: WHERE.test(text),
     chargedTwice: TWICE.test(text),
     everything: EVERYTHING.test(text),
+    each: /\b(?:each|apiece|per order|on both|for both)\b/i.test(text),
+    unclearAmounts: false,
     amounts: namedAmounts(text),
     references,
     emails,

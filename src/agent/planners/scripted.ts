@@ -61,7 +61,10 @@ function plan(request: PlannerRequest): PlannerAnswer {
 function decide(reading: Reading, wishes: Wishes): Move {
   if (wishes.complaint) return escalate(wishes);
   const refused = reading.calls.filter((call) => WRITES.has(call.name) && call.isError);
-  if (refused.length > 0) return handOver(wishes, refused);
+  if (refused.length > 0) {
+    const results = refused.map((call) => call.result);
+    return handOver(wishes, "Not everything that was asked for was done.", results);
+  }
   if (wishes.cancelSubscription && !wishes.cancelOrder && !wishes.refund)
     return subscription(reading, wishes);
   const acts = wishes.refund || wishes.cancelOrder || wishes.chargedTwice || wishes.whereIsIt;
@@ -87,15 +90,15 @@ function escalate(wishes: Wishes): Move {
 
 const WRITES: ReadonlySet<string> = new Set(["issue_refund", "cancel_order", "cancel_subscription"]);
 
-/** What was refused, denied or failed is no answer to the ticket: a person takes over, and is told what the results say. */
-function handOver(wishes: Wishes, refused: readonly PastCall[]): Move {
-  const results = [...new Set(refused.map((call) => call.result))].join(" ");
+/** What was refused, denied, failed or unclear is no answer to the ticket: a person takes over, and is told what the results say. */
+function handOver(wishes: Wishes, what: string, said: readonly string[]): Move {
+  const results = [...new Set(said)].join(" ");
   return {
     calls: [
       {
         name: "escalate_to_human",
         input: {
-          summary: `${SCRIPTED_MARK} Not everything that was asked for was done. ${results.slice(0, 900)} The ticket says: ${wishes.text.slice(0, 400)}`,
+          summary: `${SCRIPTED_MARK} ${what} ${results.slice(0, 900)} The ticket says: ${wishes.text.slice(0, 400)}`,
         },
       },
     ],
@@ -126,7 +129,9 @@ function orderTargets(reading: Reading, wishes: Wishes): { orders: readonly stri
     const [only, ...more] = profile.orders;
     if (only !== undefined && more.length === 0) return { orders: [only.reference] };
     const list = profile.orders.map((order) => order.reference).join(", ");
-    return { say: `Which order is meant? The customer has ${list === "" ? "none" : list}.` };
+    return handOver(wishes, "It is not clear which order is meant.", [
+      `The customer has ${list === "" ? "none" : list}.`,
+    ]);
   }
   if (
     found === undefined ||
@@ -135,7 +140,7 @@ function orderTargets(reading: Reading, wishes: Wishes): { orders: readonly stri
     const query = reading.customer ?? wishes.emails[0] ?? wishes.references[0];
     if (query !== undefined) return { calls: [{ name: "find_customer", input: { query } }] };
   }
-  return { say: "I could not tell which order is meant. Please name the order in this thread." };
+  return { say: "I could not tell which order is meant. Which one is it?" };
 }
 
 function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): Move {
@@ -150,32 +155,43 @@ function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): 
   if (lookups.length + tracking.length > 0) return { calls: [...lookups, ...tracking] };
   const said: string[] = [];
   const wanted: WantedCall[] = [];
-  const unseen: PastCall[] = [];
-  for (const ref of orders) {
+  const unclear: string[] = [];
+  for (const [index, ref] of orders.entries()) {
     const lookup = calledFor(reading, "get_order", "order_reference", ref);
     const order = lookup === undefined ? null : seenOrder(lookup);
     if (order === null) {
-      said.push(`${ref}: ${lookup?.result ?? "not found"}`);
-      if (lookup !== undefined) unseen.push(lookup);
+      unclear.push(`${ref}: ${lookup?.result ?? "not found"}`);
       continue;
     }
-    const step = onOrder(reading, wishes, order);
+    const step = onOrder(reading, wishesFor(wishes, index, orders.length), order);
     said.push(...step.said);
     wanted.push(...step.calls);
+    unclear.push(...step.unclear);
   }
   if (wanted.length > 0) return { calls: wanted };
-  // Who the ticket is about is known, and yet what it wants done was on an order that is not theirs: no answer would help.
-  const undone = unseen.length > 0 && reading.customer !== null && (wishes.refund || wishes.cancelOrder);
-  return undone ? handOver(wishes, unseen) : { say: said.join(" ") };
+  if (unclear.length === 0) return { say: said.join(" ") };
+  // Whom it is about is asked by the thread itself; whatever else is unclear, or on an order that is not theirs, is a person's.
+  return reading.customer === null
+    ? { say: [...said, ...unclear].join(" ") }
+    : handOver(wishes, "Not everything that was asked for can be done.", [...said, ...unclear]);
+}
+
+/** Several orders: as many amounts belong to them in their order; one amount is meant for each only if the words say so. */
+function wishesFor(wishes: Wishes, index: number, orders: number): Wishes {
+  const { amounts } = wishes;
+  if (orders === 1 || amounts.length === 0 || (amounts.length === 1 && wishes.each)) return wishes;
+  const own = amounts.length === orders ? amounts[index] : undefined;
+  return own === undefined ? { ...wishes, unclearAmounts: true } : { ...wishes, amounts: [own] };
 }
 
 function onOrder(
   reading: Reading,
   wishes: Wishes,
   order: SeenOrder,
-): { said: string[]; calls: WantedCall[] } {
+): { said: string[]; calls: WantedCall[]; unclear: string[] } {
   const ref = order.order.reference;
   const said: string[] = [];
+  const unclear: string[] = [];
   const calls: WantedCall[] = [];
   if (wishes.whereIsIt) said.push(whereabouts(reading, ref));
   if (wishes.chargedTwice) said.push(payments(order));
@@ -186,11 +202,11 @@ function onOrder(
   }
   if (wishes.refund && !wishes.chargedTwice) {
     const refund = refundOf(wishes, order);
-    if (typeof refund === "string") said.push(refund);
+    if (typeof refund === "string") unclear.push(refund);
     else if (calledFor(reading, "issue_refund", "order_reference", ref) === undefined) calls.push(refund);
     else said.push(`I asked for a refund on ${ref}; what came of it stands above.`);
   }
-  return { said, calls };
+  return { said, calls, unclear };
 }
 
 const reasonOf = (wishes: Wishes): string => `Asked for in the ticket: ${wishes.text.slice(0, 200)}`;
@@ -210,6 +226,9 @@ function refundOf(wishes: Wishes, { order }: SeenOrder): WantedCall | string {
   const items = order.lines.filter((line) => wishes.references.includes(line.reference.toUpperCase()));
   if (items.length > 0) return refund({ scope: "items", items: items.map((line) => line.reference) });
   const [amount, ...others] = wishes.amounts;
+  if (wishes.unclearAmounts) {
+    return `The ticket does not say how much of what it names is for ${order.reference}.`;
+  }
   if (amount !== undefined && others.length === 0) {
     const minor = inMinorUnits(amount, order.currency);
     if (minor === null || minor === 0) {
@@ -263,7 +282,9 @@ function subscription(reading: Reading, wishes: Wishes): Move {
   if (profile === null && query !== undefined && callsNamed(reading, "find_customer").length < 2) {
     return { calls: [{ name: "find_customer", input: { query } }] };
   }
-  return { say: "I could not tell which subscription is meant. Please name it in this thread." };
+  return reading.customer === null
+    ? { say: "I could not tell which subscription is meant. Which one is it?" }
+    : handOver(wishes, "It is not clear which subscription is meant.", []);
 }
 
 const cancelSubscription = (wishes: Wishes, reference: string): Move => ({

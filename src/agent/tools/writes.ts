@@ -21,7 +21,22 @@ export type Computed =
       refundScope: RefundScope | null;
       reason: string;
     }
-  | { ok: false; sentence: string };
+  | ({ ok: false } & Refused);
+
+/** A refusal by code before the gate: which rule, and the sentence for the planner. */
+export interface Refused {
+  rule: RefusedBy;
+  sentence: string;
+}
+export type RefusedBy =
+  | "input"
+  | "no_customer"
+  /** Not among the orders or subscriptions of the ticket's customer, or not there at all. */
+  | "scope"
+  | "not_looked_up"
+  | "no_payment"
+  | "unknown_line"
+  | "nothing_to_refund";
 
 export interface WriteRules {
   scope: Extract<Scope, { kind: "customer" }>;
@@ -29,7 +44,7 @@ export interface WriteRules {
   lookedUp: ReadonlySet<string> | null;
 }
 
-const no = (sentence: string): Computed => ({ ok: false, sentence });
+const no = (rule: RefusedBy, sentence: string): Computed => ({ ok: false, rule, sentence });
 
 /** Computes what the call asks for, or a sentence that the model can act on. */
 export async function computeWrite(
@@ -47,10 +62,11 @@ export async function computeWrite(
       const order = await findOrder(ctx, db, reference);
       if (order === null || order.customerRef !== rules.scope.customerRef) {
         if (order !== null) ctx.forbidden("scope");
-        return no(outOfScope(reference));
+        return no("scope", outOfScope(reference));
       }
       if (rules.lookedUp !== null && !rules.lookedUp.has(order.ref.toUpperCase())) {
         return no(
+          "not_looked_up",
           `Order ${order.ref} has not been looked up in this run. Call get_order for it first, read the result, then decide. Nothing was done.`,
         );
       }
@@ -94,9 +110,9 @@ async function refund(
   input: ToolInput<"issue_refund">,
 ): Promise<Computed> {
   if (order.payment === null)
-    return no(`There is no payment on order ${order.ref}: nothing can be refunded.`);
+    return no("no_payment", `There is no payment on order ${order.ref}: nothing can be refunded.`);
   const amount = await refundAmount(ctx, db, order, input);
-  if (typeof amount === "string") return no(amount);
+  if ("rule" in amount) return { ok: false, ...amount };
   return {
     ok: true,
     intent: { ...intentOn(order, "refund", amount.minor), occurrence: amount.occurrence },
@@ -118,7 +134,7 @@ async function refundAmount(
   db: Db | Tx,
   order: OrderFacts,
   input: ToolInput<"issue_refund">,
-): Promise<Amount | string> {
+): Promise<Amount | Refused> {
   switch (input.scope) {
     case "amount":
       return { minor: BigInt(input.amount_minor), occurrence: 1, itemRefs: [] };
@@ -129,7 +145,9 @@ async function refundAmount(
       if (left > 0n) return { minor: left, occurrence: 1, itemRefs: [] };
       // Nothing is left because it was, or is being, refunded: then this is that refund, asked for again.
       const earlier = lastRefund(await ctx.gate.liveOn(db, { kind: "refund", orderRef: order.ref }));
-      if (earlier === null) return `Nothing is left to refund on order ${order.ref}.`;
+      if (earlier === null) {
+        return { rule: "nothing_to_refund", sentence: `Nothing is left to refund on order ${order.ref}.` };
+      }
       return { minor: earlier.amountMinor, occurrence: earlier.occurrence, itemRefs: earlier.itemRefs };
     }
     default:
@@ -140,7 +158,7 @@ async function refundAmount(
 const lastRefund = (live: readonly Operation[]): Operation | null =>
   live.filter((operation) => operation.status !== "REJECTED").at(-1) ?? null;
 
-function itemsAmount(order: OrderFacts, references: readonly string[]): Amount | string {
+function itemsAmount(order: OrderFacts, references: readonly string[]): Amount | Refused {
   let minor = 0n;
   const itemRefs: string[] = [];
   for (const reference of references) {
@@ -150,12 +168,20 @@ function itemsAmount(order: OrderFacts, references: readonly string[]): Amount |
         .map((line) => line.ref)
         .slice(0, 30)
         .join(", ");
-      return `Order ${order.ref} has no line ${namedBy(reference)}. Its lines are: ${known}. Nothing was done.`;
+      return {
+        rule: "unknown_line",
+        sentence: `Order ${order.ref} has no line ${namedBy(reference)}. Its lines are: ${known}. Nothing was done.`,
+      };
     }
     minor += item.unitMinor * BigInt(item.quantity);
     itemRefs.push(item.ref);
   }
-  if (minor === 0n) return `The lines named cost nothing: there is nothing to refund.`;
+  if (minor === 0n) {
+    return {
+      rule: "nothing_to_refund",
+      sentence: "The lines named cost nothing: there is nothing to refund.",
+    };
+  }
   return { minor, occurrence: 1, itemRefs };
 }
 
@@ -171,7 +197,7 @@ async function cancelSubscription(
     (await ctx.shop.subscription(db, reference.toUpperCase()));
   if (subscription === null || subscription.customerRef !== rules.scope.customerRef) {
     if (subscription !== null) ctx.forbidden("scope");
-    return no(subscriptionOutOfScope(reference));
+    return no("scope", subscriptionOutOfScope(reference));
   }
   return {
     ok: true,
