@@ -105,16 +105,20 @@ export async function startMessagesStub(first: Script = () => says("Done.")): Pr
   let script = first;
   let played = 0;
   let lastStop: string | null = null;
+  /** Thinking of all replies, as it went out: it must come back as it was. */
+  const thought = new Set<string>();
   const server: Server = createServer((incoming, response) => {
     void (async () => {
       const body = JSON.parse(await readAll(incoming)) as StubRequest["body"];
-      const problem = requestProblem(incoming, body, lastStop);
+      const problem = requestProblem(incoming, body, lastStop) ?? thinkingProblem(body.messages, thought);
       const request: StubRequest = { number: played + 1, headers: incoming.headers, body, problem };
       requests.push(request);
       if (problem !== null) return answerStatus(response, 400, "invalid_request_error", problem);
       played += 1;
       const next = await script(request);
       lastStop = "stop_reason" in next ? next.stop_reason : lastStop;
+      if ("content" in next)
+        for (const block of next.content.filter(isThinking)) thought.add(canonical(block));
       await perform(response, body.stream === true, next);
     })().catch(() => response.destroy());
   });
@@ -175,6 +179,19 @@ function requestProblem(
   return historyProblem(body.messages, lastStop);
 }
 
+const isThinking = ({ type }: Block): boolean => type === "thinking" || type === "redacted_thinking";
+const canonical = (block: Block): string =>
+  JSON.stringify(Object.entries(block).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** Thinking is signed: a block that was changed on the way is refused. */
+function thinkingProblem(messages: StubMessage[], thought: ReadonlySet<string>): string | null {
+  const changed = messages
+    .filter(({ role }) => role === "assistant")
+    .flatMap(({ content }) => (typeof content === "string" ? [] : content))
+    .some((block) => isThinking(block) && !thought.has(canonical(block)));
+  return changed ? "messages: thinking blocks cannot be modified: invalid `signature`" : null;
+}
+
 /** The rules of facts/messages-api.md §3, written down a second time. */
 export function historyProblem(messages: StubMessage[], lastStop: string | null): string | null {
   if (messages.length === 0) return "messages: at least one message is required";
@@ -184,6 +201,8 @@ export function historyProblem(messages: StubMessage[], lastStop: string | null)
     const blocks =
       typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
     if (blocks.length === 0) return `messages.${index}: content must not be empty`;
+    if (index > 0 && messages[index - 1]?.role === message.role)
+      return `messages.${index}: roles must alternate`;
     for (const block of blocks as Block[]) {
       if (block.type === "text" && String(block["text"] ?? "").trim() === "") {
         return `messages.${index}: text content blocks must be non-empty`;
