@@ -4,6 +4,7 @@ import type { Config } from "../config/index.js";
 import { openDb } from "../db/connect.js";
 import type { Directory } from "../domain/ports/directory.js";
 import { openQueues, startSchedules } from "../jobs/index.js";
+import { recordPolicyActivated } from "../ledger/index.js";
 import { createPayments, createWebhookVerifier } from "../payments/index.js";
 import { activePolicy, watchPolicyFile } from "../policy/index.js";
 import {
@@ -86,6 +87,7 @@ export async function startProcess(
     const policy = await watchPolicyFile({
       db,
       file: config.policyFile,
+      record: recordPolicyActivated,
       onActivated: (loaded) => log.info({ policy: loaded.hash }, "the changed policy file is in force"),
       onInvalid: (error) =>
         log.error({ err: error }, "the changed policy file is not valid; the one before it stays"),

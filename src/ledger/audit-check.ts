@@ -1,5 +1,6 @@
 /** What must recompute about one operation: its events, their chain, and the row that they made. Pure. */
 import { type Canonical, canonicalJson, sha256Hex } from "../domain/canonical.js";
+import { holdingOf } from "../domain/holding.js";
 import { fingerprint, idempotencyKey, operationKey } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
@@ -26,6 +27,10 @@ export interface AuditedOperation {
   readonly operation: Operation;
   readonly eventCount: number;
   readonly headHash: string;
+  /** Minor units that it says to hold of its payment. */
+  readonly reservedMinor: bigint;
+  /** UTC with microseconds; null: never claimed. */
+  readonly firstClaimedAt: string | null;
   readonly events: readonly AuditedEvent[];
 }
 
@@ -52,7 +57,22 @@ export function checkOperation(audited: AuditedOperation): BrokenLink[] {
   return broken;
 }
 
-function eventProblems(id: OperationId, event: AuditedEvent, previous: AuditedEvent | null): string[] {
+/** An event as every chain has it. */
+export interface ChainedEvent {
+  readonly id: bigint;
+  readonly seq: number;
+  readonly body: string;
+  readonly prevHash: string;
+  readonly hash: string;
+  /** Columns that repeat parts of the content. */
+  readonly columns: JsonObject;
+}
+
+/** What does not hold of an event as a link of its chain. */
+export function chainProblems(
+  event: ChainedEvent,
+  previous: Pick<ChainedEvent, "seq" | "hash"> | null,
+): string[] {
   const problems: string[] = [];
   const expectedSeq = (previous?.seq ?? 0) + 1;
   if (event.seq !== expectedSeq) problems.push(`event ${expectedSeq} is missing`);
@@ -60,28 +80,39 @@ function eventProblems(id: OperationId, event: AuditedEvent, previous: AuditedEv
   if (sha256Hex(`${event.prevHash}\n${event.body}`) !== event.hash) {
     problems.push("its hash does not recompute from its content");
   }
-  const body = parse(event.body);
+  const body = parseBody(event.body);
   if (body === null) return [...problems, "its content is not canonical JSON"];
-  const columns: JsonObject = {
-    actor: event.actor,
-    at: event.at,
-    attempt: event.attempt,
-    from: event.from,
-    operation: id,
-    seq: event.seq,
-    to: event.to,
-    type: event.type,
-  };
-  for (const [name, value] of Object.entries(columns)) {
+  for (const [name, value] of Object.entries(event.columns)) {
     if (body[name] !== value) problems.push(`its column ${name} differs from its content`);
   }
+  return problems;
+}
+
+function eventProblems(id: OperationId, event: AuditedEvent, previous: AuditedEvent | null): string[] {
+  const problems = chainProblems(
+    {
+      ...event,
+      columns: {
+        actor: event.actor,
+        at: event.at,
+        attempt: event.attempt,
+        from: event.from,
+        operation: id,
+        seq: event.seq,
+        to: event.to,
+        type: event.type,
+      },
+    },
+    previous,
+  );
   if (event.from !== (previous?.to ?? null))
     problems.push("it begins in a state that its predecessor did not reach");
   if (!legal(event)) problems.push(`${event.type} does not lead from ${event.from} to ${event.to}`);
   return problems;
 }
 
-function parse(text: string): JsonObject | null {
+/** The content of an event; null unless it is canonical JSON of an object. */
+export function parseBody(text: string): JsonObject | null {
   try {
     const value = JSON.parse(text) as Json;
     const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
@@ -118,13 +149,62 @@ function rowProblems(audited: AuditedOperation, last: AuditedEvent | null): stri
   if (idempotencyKey(operation.id) !== operation.idempotencyKey) {
     problems.push("its idempotency key does not follow from its id");
   }
-  const stated = parse(audited.events[0]?.body ?? "")?.["data"];
+  const stated = dataOf(audited.events[0]);
   for (const [name, value] of Object.entries(materialOf(operation))) {
-    const said =
-      stated !== null && typeof stated === "object" && !Array.isArray(stated) ? stated?.[name] : null;
-    if (said !== value) problems.push(`its ${name} differs from its first event`);
+    if (stated[name] !== value) problems.push(`its ${name} differs from its first event`);
+  }
+  return [...problems, ...courseProblems(audited, last)];
+}
+
+/** What the row says of its own course, beside what its events say. */
+function courseProblems(audited: AuditedOperation, last: AuditedEvent): string[] {
+  const { operation, events } = audited;
+  const problems: string[] = [];
+  const holds = holdingOf(operation.status) === "reserved" ? operation.amountMinor : 0n;
+  if (audited.reservedMinor !== holds) {
+    problems.push(`it says to hold ${audited.reservedMinor}, ${holds} would be right in its state`);
+  }
+  const sends = events.filter(({ type }) => type === "claim" || type === "resend");
+  if (operation.attempts !== sends.length) {
+    problems.push(`it counts ${operation.attempts} attempts, its events tell of ${sends.length}`);
+  }
+  if (audited.firstClaimedAt !== (sends[0]?.at ?? null)) {
+    problems.push("the life of its key does not begin when it was first claimed");
+  }
+  if (parseBody(last.body)?.["token"] !== Number(operation.leaseToken)) {
+    problems.push("its lease token is not that of its last event");
+  }
+  const confirmed = events.findLast(({ to, type }) => to === "CONFIRMED" && isTransition(type));
+  const named =
+    confirmed === undefined ? null : namedReference(dataOf(confirmed), operation.providerRef ?? "");
+  if (named === false) problems.push("its provider reference is not the one that confirmed it");
+  const released = events.findLast(({ type }) => type === "release");
+  if (released !== undefined && (dataOf(released)["approval"] ?? null) !== operation.approvalId) {
+    problems.push("its approval is not the one that released it");
+  }
+  if (released === undefined && (operation.approvalId !== null || operation.approvedBy.length > 0)) {
+    problems.push("it names an approval, and none released it");
   }
   return problems;
+}
+
+/** Whether the confirming event names this reference; null: it names none in a form that can be compared. */
+function namedReference(data: JsonObject, ref: string): boolean | null {
+  if (typeof data["refHash"] === "string") return data["refHash"] === sha256Hex(ref);
+  const said = [
+    member(member(data["move"], "effect"), "ref"),
+    member(member(data["evidence"], "effect"), "ref"),
+    member(data["evidence"], "ref"),
+  ].find((value) => typeof value === "string");
+  return said === undefined ? null : said === ref;
+}
+
+const member = (of: Json | undefined, name: string): Json | undefined =>
+  of !== null && typeof of === "object" && !Array.isArray(of) ? of[name] : undefined;
+
+function dataOf(event: AuditedEvent | undefined): JsonObject {
+  const data = event === undefined ? undefined : parseBody(event.body)?.["data"];
+  return data !== null && typeof data === "object" && !Array.isArray(data) ? data : {};
 }
 
 /** As `materialData` of the insert states it. */

@@ -7,6 +7,8 @@ import { utcMicros } from "../db/connect.js";
 import type { Json } from "../domain/json.js";
 import { blockHash, blocksAfter, contentHashOf, eventHashes } from "./audit-blocks.js";
 import { type AuditedEvent, checkOperation } from "./audit-check.js";
+import { checkSubjects } from "./audit-subjects.js";
+import { checkSums } from "./audit-sums.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
 import type { AuditReport, BrokenLink } from "./types.js";
 
@@ -24,15 +26,22 @@ export async function verifyAudit(db: Db): Promise<AuditReport> {
   const broken: BrokenLink[] = [];
   const rows = await checkOperations(db, broken);
   await checkStrays(db, broken);
-  await checkMoney(db, broken);
+  const subjectEvents = await checkSubjects(db, broken);
+  await checkSums(db, broken, MAX_BROKEN);
   const blocks = await checkBlocks(db, broken);
   broken.sort(byPlaceInLog);
-  return { intact: broken.length === 0, ...rows, ...blocks, broken: broken.slice(0, MAX_BROKEN) };
+  return {
+    intact: broken.length === 0,
+    ...rows,
+    subjectEvents,
+    ...blocks,
+    broken: broken.slice(0, MAX_BROKEN),
+  };
 }
 
 /** Events in the order of their ids, then rows, then blocks. */
 function byPlaceInLog(a: BrokenLink, b: BrokenLink): number {
-  const rank = { event: 0, operation: 1, payment: 2, block: 3 } as const;
+  const rank = { event: 0, operation: 1, subject: 2, payment: 3, total: 4, policy: 5, block: 6 } as const;
   if (a.what !== b.what) return rank[a.what] - rank[b.what];
   if (a.what === "event" || a.what === "block") return Number(BigInt(a.where) - BigInt(b.where));
   return a.where < b.where ? -1 : 1;
@@ -41,6 +50,8 @@ function byPlaceInLog(a: BrokenLink, b: BrokenLink): number {
 interface JoinedRow extends OperationRow {
   event_count: number;
   head_hash: string;
+  reserved_minor: bigint;
+  first_claimed_text: string | null;
   event_id: bigint | null;
   seq: number;
   at_text: string;
@@ -56,7 +67,8 @@ interface JoinedRow extends OperationRow {
 
 /** $1 last id seen, $2 operations. One statement, so that an operation and its events are of one moment. */
 const OPERATIONS_WITH_EVENTS = `
-SELECT ${operationColumns("o")}, o.event_count, o.head_hash, e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
+SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, ${utcMicros("o.first_claimed_at")} AS first_claimed_text,
+       e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
        e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
 FROM (SELECT * FROM operations WHERE id > $1 ORDER BY id LIMIT $2::int) o
 LEFT JOIN operation_events e ON e.operation_id = o.id
@@ -84,6 +96,8 @@ async function checkOperations(
           operation: toOperation(first),
           eventCount: first.event_count,
           headHash: first.head_hash,
+          reservedMinor: first.reserved_minor,
+          firstClaimedAt: first.first_claimed_text,
           events,
         }),
       );
@@ -121,7 +135,7 @@ async function checkStrays(db: Db, broken: BrokenLink[]): Promise<void> {
   const rows = await db.sql<{ id: bigint; seq: number }>(
     "ledger.audit_strays",
     `SELECT e.id, e.seq FROM operation_events e
-     WHERE NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = e.operation_id) ORDER BY e.id LIMIT $1::int`,
+     WHERE e.operation_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = e.operation_id) ORDER BY e.id LIMIT $1::int`,
     [MAX_BROKEN],
   );
   for (const { id, seq } of rows) {
@@ -131,30 +145,6 @@ async function checkStrays(db: Db, broken: BrokenLink[]): Promise<void> {
       operationId: null,
       seq,
       problem: "its operation is gone",
-    });
-  }
-}
-
-/** Payments whose reserved or refunded is not the sum of their operations. Minor units. */
-const UNBALANCED = `
-SELECT p.id FROM payments p
-LEFT JOIN (
-  SELECT payment_id, sum(reserved_minor) AS reserved,
-         sum(CASE WHEN status = 'CONFIRMED' THEN amount_minor ELSE 0 END) AS refunded
-  FROM operations WHERE payment_id IS NOT NULL GROUP BY payment_id
-) o ON o.payment_id = p.id
-WHERE p.reserved <> COALESCE(o.reserved, 0) OR p.refunded <> COALESCE(o.refunded, 0)
-ORDER BY p.id LIMIT $1::int`;
-
-async function checkMoney(db: Db, broken: BrokenLink[]): Promise<void> {
-  const rows = await db.sql<{ id: string }>("ledger.audit_money", UNBALANCED, [MAX_BROKEN]);
-  for (const { id } of rows) {
-    broken.push({
-      what: "payment",
-      where: id,
-      operationId: null,
-      seq: null,
-      problem: "reserved and refunded are not the sums of its operations",
     });
   }
 }

@@ -4,6 +4,8 @@
  */
 import type { SqlRunner, Tx } from "../db/connect.js";
 import type { LedgerCtx } from "./context.js";
+import { actorOf, recordSubjectEvent } from "./subject-events.js";
+import { textName } from "./subjects.js";
 import type { FreezeKind, FreezeSwitch } from "./types.js";
 
 interface Row {
@@ -34,6 +36,7 @@ export async function freeze(
   return ctx.db.tx(async (tx) => {
     const [row] = await tx.sql<Row>("ledger.freeze", FREEZE, [request.kind, request.by, request.reason]);
     if (row === undefined) return { state: await stateOf(tx, request.kind), already: true };
+    await tell(tx, row.kind, "freeze", request.by, { reason: await textName(tx, request.reason) });
     await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
     await ctx.notices.ops(tx, {
       key: `freeze:${row.kind}:${row.version}`,
@@ -57,6 +60,7 @@ export async function askThaw(
   return ctx.db.tx(async (tx) => {
     const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by, request.withinMs]);
     if (row === undefined) return stateOf(tx, request.kind);
+    await tell(tx, row.kind, "thaw_asked", request.by);
     // A question is asked where people look, below everything since; its end is written where it was asked.
     await ctx.notices.repost(tx, { kind: "thaw", id: request.kind });
     return toSwitch(row);
@@ -102,6 +106,7 @@ async function thawed(
   row: Row | undefined,
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
+  await tell(tx, row.kind, "thaw", request.by);
   await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
   await ctx.notices.ops(tx, {
     key: `thaw:${row.kind}:${row.version}`,
@@ -150,6 +155,7 @@ async function endRequest(
     `UPDATE freeze_switches SET ${NOBODY_ASKS} WHERE kind = $1 RETURNING ${COLUMNS}`,
     [asked.kind],
   );
+  await tell(tx, asked.kind, "thaw_request_ended", refusedBy ?? "system:ledger");
   await ctx.notices.touch(tx, { kind: "thaw", id: asked.kind });
   await ctx.notices.ops(tx, {
     key: `thaw_request:${asked.kind}:${asked.version}`,
@@ -157,6 +163,15 @@ async function endRequest(
   });
   return toSwitch(row ?? asked);
 }
+
+/** In the audit log, in the transaction of the change. */
+const tell = (
+  tx: Tx,
+  kind: FreezeKind,
+  type: "freeze" | "thaw_asked" | "thaw_request_ended" | "thaw",
+  by: string,
+  data: object = {},
+): Promise<void> => recordSubjectEvent(tx, { subject: `freeze:${kind}`, type, actor: actorOf(by), data });
 
 /** All switches, `all` first. */
 export async function freezeStates(on: SqlRunner): Promise<FreezeSwitch[]> {

@@ -5,6 +5,8 @@ import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { LedgerCtx } from "./context.js";
+import { actorOf, recordSubjectEvent } from "./subject-events.js";
+import { textName } from "./subjects.js";
 import type { Incident, IncidentKind, NewIncident, Page } from "./types.js";
 
 /** $1 id, $2 kind, $3 dedupe key, $4 operation, $5 payment, $6 detail. No row: found before. */
@@ -27,6 +29,18 @@ export async function openIncident(
     JSON.stringify(incident.detail),
   ]);
   if (made !== undefined) {
+    await recordSubjectEvent(tx, {
+      subject: `incident:${made.id}`,
+      type: "incident_opened",
+      actor: "system:ledger",
+      data: {
+        kind: incident.kind,
+        dedupeKey: incident.dedupeKey,
+        operation: incident.operationId,
+        payment: incident.paymentId,
+        detail: incident.detail,
+      },
+    });
     await ctx.notices.touch(tx, { kind: "incident", id: made.id });
     tx.afterCommit(() => ctx.hooks?.onIncident?.(incident.kind));
     return { id: made.id, first: true };
@@ -53,6 +67,12 @@ export async function closeIncident(
   );
   const [closed] = rows;
   if (closed === undefined) return false;
+  await recordSubjectEvent(tx, {
+    subject: `incident:${request.id}`,
+    type: "incident_closed",
+    actor: actorOf(request.by),
+    data: { reason: await textName(tx, request.reason) },
+  });
   await ctx.notices.touch(tx, { kind: "incident", id: request.id });
   await ctx.notices.ops(tx, {
     key: `incident:${request.id}:closed`,

@@ -51,5 +51,6 @@ export { resend, sendAuthorised } from "./resend.js";
 export { getResolution, openResolutionOf } from "./resolution-rows.js";
 export { resolve, secondResolve } from "./resolve.js";
 export { settle } from "./settle.js";
+export { recordPolicyActivated } from "./subject-events.js";
 export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";

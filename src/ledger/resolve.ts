@@ -5,6 +5,7 @@
  * that was looked at, what is safe (`judgeResolving`), who filed it, and that one decision wins.
  */
 import type { Tx } from "../db/connect.js";
+import { sha256Hex } from "../domain/canonical.js";
 import { CountersignError } from "../domain/errors.js";
 import type { Evidence } from "../domain/evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
@@ -176,6 +177,8 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
     second: decision.secondBy === null ? null : await actorName(tx, `slack:${decision.secondBy}`),
   };
   const step = async (from: Operation, event: OperationEventType, patch: Patch): Promise<Operation> => {
+    // What a person names as the effect may be anything they wrote: its hash binds the row without keeping the text.
+    const named = patch.providerRef === undefined ? {} : { refHash: sha256Hex(patch.providerRef) };
     const moved = await move(tx, {
       id: from.id,
       from: from.status,
@@ -183,7 +186,7 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
       token: null,
       event,
       actor,
-      data,
+      data: { ...data, ...named },
       patch: { ...patch, fence: true },
     });
     if (moved === null) throw new CountersignError("lost_lock", `operation ${from.id} moved under its lock`);

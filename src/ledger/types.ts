@@ -434,7 +434,8 @@ export interface Page<T> {
 
 /** Something that does not recompute. `where` is an event's number, an operation's or payment's id, or a block's number. */
 export interface BrokenLink {
-  readonly what: "event" | "operation" | "payment" | "block";
+  readonly what: "event" | "operation" | "subject" | "payment" | "total" | "policy" | "block";
+  /** Id of the row; of a subject its name, of a total its scope, kind, currency and bucket. */
   readonly where: string;
   readonly operationId: OperationId | null;
   readonly seq: number | null;
@@ -445,6 +446,8 @@ export interface AuditReport {
   readonly intact: boolean;
   readonly events: number;
   readonly operations: number;
+  /** Events about freeze switches, incidents and the policy. */
+  readonly subjectEvents: number;
   readonly blocks: number;
   readonly sealedEvents: number;
   /** In the order of the log; the first is the one to name. At most 100. */

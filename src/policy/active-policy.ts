@@ -1,5 +1,5 @@
 /** The active policy: a row that names a stored version by its hash. */
-import type { Db, SqlRunner } from "../db/connect.js";
+import type { Db, SqlRunner, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { parsePolicyFile, policyHash, policyToFile } from "../domain/policy/policy-file.js";
@@ -10,11 +10,18 @@ export interface ActivePolicy {
   readonly hash: string;
 }
 
+/** Tells the audit log, in the transaction that makes the policy the active one; told again, it says nothing new. */
+export type RecordActivation = (tx: Tx, policy: { hash: string; textHash: string }) => Promise<void>;
+
 /**
  * Stores the version, if it is new, and makes it the active one. Waits for transactions that act under the version before;
  * whoever asks afterwards gets this one. `changed`: it was not the active one already.
  */
-export async function activatePolicy(db: Db, loaded: LoadedPolicy): Promise<{ readonly changed: boolean }> {
+export async function activatePolicy(
+  db: Db,
+  loaded: LoadedPolicy,
+  record: RecordActivation = async () => {},
+): Promise<{ readonly changed: boolean }> {
   const parsed = JSON.stringify(policyToFile(loaded.policy));
   const rows = await db.tx(async (tx) => {
     await tx.sql(
@@ -23,13 +30,15 @@ export async function activatePolicy(db: Db, loaded: LoadedPolicy): Promise<{ re
        ON CONFLICT (hash) DO NOTHING`,
       [loaded.hash, loaded.textHash, loaded.text, parsed],
     );
-    return tx.sql(
+    const activated = await tx.sql(
       "policy.activate",
       `INSERT INTO active_policy (singleton, hash) VALUES (true, $1)
        ON CONFLICT (singleton) DO UPDATE SET hash = excluded.hash, activated_at = countersign_now()
        WHERE active_policy.hash <> excluded.hash RETURNING hash`,
       [loaded.hash],
     );
+    await record(tx, { hash: loaded.hash, textHash: loaded.textHash });
+    return activated;
   });
   return { changed: rows.length > 0 };
 }

@@ -6,7 +6,7 @@
  */
 import { readFile } from "node:fs/promises";
 import type { Db } from "../db/connect.js";
-import { activatePolicy } from "./active-policy.js";
+import { activatePolicy, type RecordActivation } from "./active-policy.js";
 import { type LoadedPolicy, PolicyFileError, readPolicyText } from "./policy-text.js";
 
 /** A changed file counts within 5 s (CONTRACT §4): one look a second leaves room for a slow disk and a slow database. */
@@ -23,6 +23,8 @@ export interface WatchPolicyOptions {
   readonly db: Db;
   readonly file: string;
   readonly everyMs?: number;
+  /** Tells the audit log which policy is in force. */
+  readonly record?: RecordActivation;
   /** A changed file was taken up. */
   readonly onActivated?: (loaded: LoadedPolicy) => void;
   /** A changed file is not valid and was not taken up; the policy before it stays. Told once for each such text. */
@@ -43,7 +45,7 @@ export interface PolicyWatch {
 /** Loads, activates and watches a policy file. Throws `PolicyFileError` when it is not valid: the start must stop. */
 export async function watchPolicyFile(options: WatchPolicyOptions): Promise<PolicyWatch> {
   const loaded = await loadPolicyFile(options.file);
-  await activatePolicy(options.db, loaded);
+  await activatePolicy(options.db, loaded, options.record);
   let seen = loaded.text;
   let looking: Promise<void> | undefined;
 
@@ -53,7 +55,7 @@ export async function watchPolicyFile(options: WatchPolicyOptions): Promise<Poli
       text = await textOf(options.file);
       if (text === seen) return;
       const changed = readPolicyText(text, options.file);
-      const { changed: isNew } = await activatePolicy(options.db, changed);
+      const { changed: isNew } = await activatePolicy(options.db, changed, options.record);
       seen = text;
       if (isNew) options.onActivated?.(changed);
     } catch (error) {

@@ -29,6 +29,7 @@ const WRITERS: Readonly<Record<string, readonly string[]>> = {
   operation_events: ["ledger"],
   audit_blocks: ["ledger"],
   audit_subjects: ["ledger"],
+  audit_heads: ["ledger"],
   total_scopes: ["ledger"],
   total_entries: ["ledger"],
   total_buckets: [], // a trigger on total_entries

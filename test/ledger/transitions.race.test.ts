@@ -65,7 +65,11 @@ async function attempt(on: Pick<Db, "sql">, operation: Operation, pair: Pair): P
     event: pair.event,
     actor: "system:test",
     data: {},
-    patch: { providerRef: "re_test", result: { code: "test", detail: "test" }, quarantineReason: "test" },
+    patch: {
+      providerRef: operation.providerRef ?? "re_test",
+      result: { code: "test", detail: "test" },
+      quarantineReason: "test",
+    },
   });
 }
 

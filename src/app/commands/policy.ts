@@ -1,6 +1,7 @@
 import { parseConfig } from "../../config/index.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_KINDS, type OperationKind } from "../../domain/operation.js";
+import { recordPolicyActivated } from "../../ledger/index.js";
 import {
   checkPolicyFile,
   explainDecision,
@@ -35,7 +36,7 @@ export async function explain(options: {
   }
   const { policyFile } = parseConfig([]);
   await withDb(async (db) => {
-    const watch = await watchPolicyFile({ db, file: policyFile });
+    const watch = await watchPolicyFile({ db, file: policyFile, record: recordPolicyActivated });
     await watch.stop();
     const explanation = await explainDecision(db, {
       kind,

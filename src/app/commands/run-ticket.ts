@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { driveRun } from "../../agent/index.js";
 import { parseConfig } from "../../config/index.js";
 import { isRunEnd } from "../../domain/run.js";
+import { recordPolicyActivated } from "../../ledger/index.js";
 import { createPayments, createWebhookVerifier } from "../../payments/index.js";
 import { watchPolicyFile } from "../../policy/index.js";
 import { reconcileDue } from "../../reconcile/index.js";
@@ -31,7 +32,7 @@ export async function runTicket(reference: string): Promise<void> {
     fields: { roles: "cli" },
   });
   await withDb(async (db) => {
-    const policy = await watchPolicyFile({ db, file: config.policyFile });
+    const policy = await watchPolicyFile({ db, file: config.policyFile, record: recordPolicyActivated });
     const payments = createPayments({
       secretKey: config.payments.secretKey.reveal(),
       apiUrl: config.payments.apiUrl,
