@@ -69,9 +69,11 @@ try {
   await stage.runIn(thread, "resolved");
   await show("U_AGENT", "/archives/C_TICK");
   await page.locator("#messages .replies").first().click();
+  const run = page.locator("#thread article").filter({ hasText: "scripted planner" });
+  await run.getByText(/^Finished/u).waitFor();
   await page
     .locator("#thread")
-    .getByText(/refunded/i)
+    .getByText(/being checked/u)
     .first()
     .waitFor();
   await take("thread");
@@ -109,5 +111,6 @@ async function show(person: string, where: string): Promise<void> {
 /** What is under way ends first, so that nothing moves in the picture. */
 async function take(name: string): Promise<void> {
   await world.slack.control.idle();
+  await page.mouse.move(0, 0);
   await page.screenshot({ path: path.join(OUT, `${name}.png`), animations: "disabled" });
 }
