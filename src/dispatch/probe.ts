@@ -1,9 +1,8 @@
 /** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
 import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
-import type { OperationId } from "../domain/ids.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
-import { knownReferences, listingContext, recordElsewhere } from "../ledger/index.js";
+import { listingContext, recordElsewhere, unexplainedRefunds } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 
 /** What one reading said: the evidence for the operation, and the listing it was judged from. */
@@ -19,7 +18,7 @@ export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Pro
   // Read before the refunds made elsewhere are recorded: what is news now must not look known.
   const context = await listingContext(ctx.db, operation, listed);
   if (listing.read === "complete") {
-    await noteElsewhere(ctx, operation.paymentIntent, listing.effects, context.known);
+    await noteElsewhere(ctx, operation.paymentIntent, listing.effects);
   }
   return { evidence: judgeListing(operation, listing, context), listing };
 }
@@ -38,18 +37,7 @@ export async function refreshBalance(
     );
     return;
   }
-  await noteElsewhere(ctx, target.paymentIntent, listing.effects, await knownFor(ctx, target));
-}
-
-async function knownFor(
-  ctx: DispatchCtx,
-  target: { paymentIntent: string | null; providerSubscription: string | null },
-): Promise<ReadonlyMap<string, OperationId>> {
-  if (target.paymentIntent !== null) return knownReferences(ctx.db, { paymentIntent: target.paymentIntent });
-  if (target.providerSubscription !== null) {
-    return knownReferences(ctx.db, { providerSubscription: target.providerSubscription });
-  }
-  return new Map();
+  await noteElsewhere(ctx, target.paymentIntent, listing.effects);
 }
 
 /** Money that left the payment and that no operation of ours explains. */
@@ -57,20 +45,14 @@ async function noteElsewhere(
   ctx: DispatchCtx,
   paymentIntent: string | null,
   effects: readonly ProviderEffect[],
-  known: ReadonlyMap<string, OperationId>,
 ): Promise<void> {
   if (paymentIntent === null) return;
-  const foreign = effects.filter(
-    (effect) =>
-      effect.kind === "refund" &&
-      effect.operationId === null &&
-      !known.has(effect.ref) &&
-      effect.status !== "failed" &&
-      effect.status !== "canceled",
-  );
+  const foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
   await recordElsewhere(ctx, {
     paymentIntent,
     elsewhereMinor: foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n),
     effects: foreign.map((effect) => effect.ref),
+    // Those under an operation's id are a duplicate's or an orphan's incident.
+    toldApart: foreign.length > 0 && foreign.every((effect) => effect.operationId !== null),
   });
 }

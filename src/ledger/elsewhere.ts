@@ -1,8 +1,10 @@
 /** What the provider shows of a payment or subscription beside our own operations. */
 import type { SqlRunner } from "../db/connect.js";
+import type { ProviderEffect } from "../domain/evidence.js";
+import { holdingOf } from "../domain/holding.js";
 import type { OperationId } from "../domain/ids.js";
 import type { ListingContext } from "../domain/judge-listing.js";
-import type { Operation } from "../domain/operation.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
@@ -10,16 +12,17 @@ import { openIncident } from "./incidents.js";
 interface Known {
   id: OperationId;
   provider_ref: string | null;
+  status: OperationStatus;
 }
 
 /** $1 payment intent. All our refunds on it, whatever became of them. */
 const ON_PAYMENT = `
-SELECT o.id, o.provider_ref FROM operations o JOIN payments p ON p.order_id = o.order_id
+SELECT o.id, o.provider_ref, o.status FROM operations o JOIN payments p ON p.order_id = o.order_id
 WHERE p.payment_intent = $1 AND o.kind = 'refund'`;
 
 /** $1 the provider's subscription. */
 const ON_SUBSCRIPTION = `
-SELECT o.id, o.provider_ref FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
+SELECT o.id, o.provider_ref, o.status FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
 WHERE s.provider_ref = $1`;
 
 type Target = { readonly paymentIntent: string } | { readonly providerSubscription: string };
@@ -29,9 +32,26 @@ const onTarget = (on: SqlRunner, target: Target): Promise<Known[]> =>
     ? on.sql<Known>("ledger.on_payment", ON_PAYMENT, [target.paymentIntent])
     : on.sql<Known>("ledger.on_subscription", ON_SUBSCRIPTION, [target.providerSubscription]);
 
-/** Provider references of one payment or subscription that operations explain: reference → operation. */
-export async function knownReferences(on: SqlRunner, target: Target): Promise<Map<string, OperationId>> {
-  return referencesOf(await onTarget(on, target));
+/**
+ * The refunds on a payment's list that no operation's own money covers: made elsewhere, under the id of an operation that holds
+ * nothing, or a second one under an operation's id. Failed ones are none.
+ */
+export async function unexplainedRefunds(
+  on: SqlRunner,
+  paymentIntent: string,
+  effects: readonly ProviderEffect[],
+): Promise<ProviderEffect[]> {
+  const known = await onTarget(on, { paymentIntent });
+  const references = referencesOf(known);
+  // What an open operation has set aside covers one effect with its id, the oldest.
+  const open = new Set<string>(
+    known.filter((one) => one.provider_ref === null && holdingOf(one.status) !== "none").map((one) => one.id),
+  );
+  return effects
+    .filter(({ kind, status }) => kind === "refund" && status !== "failed" && status !== "canceled")
+    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    .filter(({ ref }) => !references.has(ref))
+    .filter(({ operationId }) => operationId === null || !open.delete(operationId));
 }
 
 const referencesOf = (known: readonly Known[]): Map<string, OperationId> =>
@@ -86,17 +106,28 @@ const LOCK_PAYMENT = `
 SELECT id, captured, reserved, refunded, refunded_elsewhere AS before FROM payments WHERE payment_intent = $1
 FOR NO KEY UPDATE`;
 
+/** $1 payment. What operations hold of it that may have been sent. */
+const MAY_BE_SPENT = `
+SELECT COALESCE(sum(amount_minor), 0)::bigint AS held FROM operations
+WHERE payment_id = $1 AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')`;
+
 /** $1 payment, $2 minor units. */
 const SET_ELSEWHERE = `
 UPDATE payments SET refunded_elsewhere = $2::bigint, version = version + 1, updated_at = countersign_now() WHERE id = $1`;
 
 /**
  * What the provider lists on a payment that is not ours, in minor units, with the references. Recorded even where it breaks the
- * plan; then an incident says so. Nothing happens for a payment that we do not know.
+ * plan; then an incident says so. An operation that was never sent breaks no plan: it is stopped before it leaves. `toldApart`:
+ * other incidents tell of these effects. Nothing happens for a payment that we do not know.
  */
 export async function recordElsewhere(
   ctx: LedgerCtx,
-  request: { paymentIntent: string; elsewhereMinor: bigint; effects: readonly string[] },
+  request: {
+    paymentIntent: string;
+    elsewhereMinor: bigint;
+    effects: readonly string[];
+    toldApart?: boolean;
+  },
 ): Promise<{ changed: boolean; overdrawn: boolean }> {
   return ctx.db.tx(async (tx) => {
     const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [request.paymentIntent]);
@@ -110,7 +141,8 @@ export async function recordElsewhere(
         payload: { ref, paymentIntent: request.paymentIntent },
       });
     }
-    const spent = payment.reserved + payment.refunded + request.elsewhereMinor;
+    const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
+    const spent = (sent?.held ?? 0n) + payment.refunded + request.elsewhereMinor;
     const overdrawn = spent > payment.captured;
     if (payment.before === request.elsewhereMinor) return { changed: false, overdrawn };
     await tx.sql("ledger.set_elsewhere", SET_ELSEWHERE, [payment.id, request.elsewhereMinor]);
@@ -122,6 +154,7 @@ export async function recordElsewhere(
       before: Number(payment.before),
       effects: [...request.effects],
     };
+    if (request.toldApart === true && !overdrawn) return { changed: true, overdrawn };
     await openIncident(tx, ctx, {
       kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
       dedupeKey: `elsewhere:${payment.id}:${request.elsewhereMinor}:${overdrawn}`,

@@ -19,7 +19,7 @@ export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse } from "./contradiction.js";
-export { knownReferences, listingContext, recordElsewhere } from "./elsewhere.js";
+export { listingContext, recordElsewhere, unexplainedRefunds } from "./elsewhere.js";
 export { deny, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
