@@ -42,6 +42,7 @@ export function proposalFromJson(
     callId: CallId;
     runId: RunId;
     ticketId: TicketId;
+    ticketTextHash: string;
     filers: readonly string[];
     bindingConfirmed: boolean;
   },

@@ -13,10 +13,11 @@ export async function voteFacts(tx: Tx, id: ApprovalId): Promise<readonly VoteFa
     verdict: VoteFact["verdict"];
     role: string;
     granted_by: string | null;
+    card_version: number;
     at: Date;
   }>(
     "approvals.vote_facts",
-    `SELECT user_id, verdict, role, role_evidence ->> 'by' AS granted_by, at FROM votes WHERE approval_id = $1 ORDER BY at, id`,
+    `SELECT user_id, verdict, role, role_evidence ->> 'by' AS granted_by, card_version, at FROM votes WHERE approval_id = $1 ORDER BY at, id`,
     [id],
   );
   return rows.map((row) => ({
@@ -25,6 +26,7 @@ export async function voteFacts(tx: Tx, id: ApprovalId): Promise<readonly VoteFa
     role: row.role,
     // A list names its member; the group or the list is what matters here.
     grantedBy: row.granted_by?.startsWith("list") === true ? "list" : row.granted_by,
+    cardVersion: row.card_version,
     at: row.at.toISOString(),
   }));
 }

@@ -14,11 +14,12 @@ export async function approvalData(tx: Tx, fact: ApprovalFact): Promise<JsonObje
   );
   return {
     approval: fact.approvalId,
-    votes: fact.votes.map(({ verdict, role, grantedBy, at }, index) => ({
+    votes: fact.votes.map(({ verdict, role, grantedBy, cardVersion, at }, index) => ({
       person: people[index] ?? "",
       verdict,
       role,
       grantedBy,
+      ...(cardVersion === undefined ? {} : { cardVersion }),
       at,
     })),
     ...(fact.changes === undefined ? {} : { changes: [...fact.changes] }),

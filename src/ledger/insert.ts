@@ -30,6 +30,7 @@ export interface NewOperation {
   readonly predecessorId: OperationId | null;
   readonly runId: RunId;
   readonly ticketId: TicketId;
+  readonly ticketTextHash: string | null;
   readonly filers: readonly string[];
   readonly scopes: readonly string[];
   readonly actor: string;
@@ -141,6 +142,8 @@ export const materialData = (made: NewOperation, key: string, print: string): Js
   predecessor: made.predecessorId,
   run: made.runId,
   ticket: made.ticketId,
+  ticketTextHash: made.ticketTextHash,
+  rules: made.decision["rules"] ?? null,
 });
 
 /** null: a live operation has this key, or the balance does not hold it; the caller has locks that make both impossible, or lost a race. */

@@ -59,6 +59,7 @@ export async function store(
     predecessorId: source.predecessorId,
     runId: proposal.runId,
     ticketId: proposal.ticketId,
+    ticketTextHash: proposal.ticketTextHash ?? null,
     filers: proposal.filers,
     scopes,
     actor: `run:${proposal.runId}`,
@@ -94,6 +95,7 @@ async function release(
       approvedBy: await personNames(tx, approvedBy),
       policyHash: judgement.policyHash,
       answerHash: judgement.answerHash,
+      rules: toJsonObject({ rules: judgement.rules })["rules"] ?? null,
     },
     checkBalance: true,
     patch: {

@@ -30,6 +30,8 @@ export interface Proposal {
   readonly reason: string;
   readonly runId: RunId;
   readonly ticketId: TicketId;
+  /** SHA-256 of the ticket's text as the run read it, for the audit log. */
+  readonly ticketTextHash?: string;
   readonly filers: readonly string[];
   readonly bindingConfirmed: boolean;
   /** A person asked for a further occurrence of `of`; the ledger numbers it. Asking twice about one operation is asking once. */
@@ -44,6 +46,8 @@ export interface VoteFact {
   readonly role: string;
   /** The list or user group that gave the role when the vote was given; null: not recorded. */
   readonly grantedBy: string | null;
+  /** Of the approval's card that was clicked. */
+  readonly cardVersion?: number;
   /** UTC, ISO 8601. */
   readonly at: string;
 }

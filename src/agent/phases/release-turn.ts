@@ -3,6 +3,7 @@
  * what was shown and prepare what still holds; whatever it is, every call then has its answer.
  */
 import type { TurnCall } from "../../approvals/index.js";
+import { sha256Hex } from "../../domain/canonical.js";
 import { failpoint } from "../../domain/failpoints.js";
 import { fence, moveTurn, setRunning, type ToolCall, type Turn, unholdCall } from "../../runs/index.js";
 import type { AgentCtx, PerCall, Proposal } from "../ports.js";
@@ -102,6 +103,7 @@ function turnCall({ view }: Driven, call: ToolCall): TurnCall<Proposal>[] {
         callId: call.id,
         runId: view.run.id,
         ticketId: view.ticket.id,
+        ticketTextHash: sha256Hex(view.ticket.text),
         filers: view.ticket.filers,
         bindingConfirmed: scope.kind === "customer" && scope.confirmed,
       }),

@@ -3,6 +3,7 @@
  * gate together with its siblings. If one of them is held, none runs.
  */
 
+import { sha256Hex } from "../../domain/canonical.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Tx } from "../../domain/ports/database.js";
@@ -143,6 +144,7 @@ async function propose(
     reason: computed.reason,
     runId: view.run.id,
     ticketId: ticket.id,
+    ticketTextHash: sha256Hex(ticket.text),
     filers: ticket.filers,
     bindingConfirmed: scope.confirmed,
     ...(further === null ? {} : { further }),

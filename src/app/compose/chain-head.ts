@@ -2,7 +2,7 @@
 import type { LedgerCtx } from "../../ledger/index.js";
 
 /** Posts today's head unless somebody has; nothing while nothing is sealed. Days are UTC. */
-export async function tellChainHead(ctx: LedgerCtx): Promise<void> {
+export async function tellChainHead(ctx: Pick<LedgerCtx, "db" | "notices">): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const [head] = await tx.sql<{ seq: bigint; hash: string; day: string }>(
       "app.chain_head",
