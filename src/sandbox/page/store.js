@@ -144,7 +144,10 @@ class Store {
           .filter((m) => m.replyCount > 0 && this.#concernsMe(m, known))
           .map((parent) => ({
             parent,
-            isUnread: (parent.latestReplyTs ?? "") > (this.channel(id)?.lastReadTs ?? ""),
+            // What is open beside the channel is being read.
+            isUnread:
+              parent.ts !== this.thread &&
+              (parent.latestReplyTs ?? "") > (this.channel(id)?.lastReadTs ?? ""),
           })),
       )
       .sort((a, b) => ((a.parent.latestReplyTs ?? "") < (b.parent.latestReplyTs ?? "") ? 1 : -1));

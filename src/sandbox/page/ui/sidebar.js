@@ -6,7 +6,7 @@ import { store } from "../store.js";
 import { avatar } from "./avatar.js";
 
 export function setUpSidebar() {
-  store.on(["workspace", "channels", "place", "people", "messages"], draw);
+  store.on(["workspace", "channels", "place", "people", "messages", "thread"], draw);
   byId("sidebar").addEventListener("keydown", moveFocus);
 }
 
