@@ -34,9 +34,30 @@ describe("the fault matrix", () => {
     );
   });
 
+  test("what nobody authorised is sent by the plain ways and never by ours", {
+    timeout: 120_000,
+  }, async () => {
+    const report = matrixReport(
+      await runMatrix(world, {
+        episodes: 12,
+        seed: 7,
+        only: ({ mode, crash }) =>
+          (mode === "denied" || mode === "undecided") &&
+          (crash === "none" || crash === "prepare.after_commit"),
+      }),
+    );
+    expect(report.violations).toEqual([]);
+    expect(report.arms.ours).toMatchObject({ episodes: 12, unauthorised: 0, stuck: 0 });
+    const { "naive-retry": naive, "new-key-per-attempt": newKey, "verify-then-retry": verify } = report.arms;
+    expect(naive).toMatchObject({ episodes: 12, unauthorised: 12 });
+    expect(newKey).toMatchObject({ episodes: 12, unauthorised: 12 });
+    // It sends nothing where it cannot read first.
+    expect(verify.unauthorised).toBeGreaterThan(0);
+  });
+
   test("the plan has cells of every fault, so that none is skipped by a typing mistake", () => {
     const cells = allCells();
     expect(cells.length).toBeGreaterThan(1_000);
-    expect(new Set(cells.map((cell) => cell.mode)).size).toBe(30);
+    expect(new Set(cells.map((cell) => cell.mode)).size).toBe(32);
   });
 });

@@ -1,4 +1,5 @@
 /** Rules that the product sets itself, looked at from outside after each episode. */
+import { holdingOf } from "../../domain/holding.js";
 import type { Operation } from "../../domain/operation.js";
 import { eventsOf } from "../../ledger/index.js";
 import type { Stage } from "./arm.js";
@@ -37,14 +38,10 @@ async function balanceProblems(
   );
   if (balance === undefined) return ["the payment is gone"];
   const amount = BigInt(scenario.amountMinor);
-  const open =
-    operation.status !== "CONFIRMED" &&
-    operation.status !== "REVERSED" &&
-    operation.status !== "REJECTED" &&
-    operation.status !== "VOIDED";
+  const holding = holdingOf(operation.status);
   const right = {
-    reserved: open ? amount : 0n,
-    refunded: operation.status === "CONFIRMED" ? amount : 0n,
+    reserved: holding === "reserved" ? amount : 0n,
+    refunded: holding === "refunded" ? amount : 0n,
   };
   return balance.reserved === right.reserved && balance.refunded === right.refunded
     ? []

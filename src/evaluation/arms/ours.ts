@@ -8,6 +8,8 @@ import type { CallId, OperationId } from "../../domain/ids.js";
 import { ENDED, type Operation } from "../../domain/operation.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
 import {
+  deny,
+  expire,
   getOperation,
   listIncidents,
   type Proposal,
@@ -31,6 +33,7 @@ import type { Owner } from "./owner.js";
 
 /** Far more looks than any episode needs before its time for a person has come. */
 const MAX_LOOKS = 60;
+const DAY_MS = 24 * 3_600_000;
 
 export function ours(owner: Owner): Arm {
   return { name: "ours", play: (stage) => new Episode(stage, owner).play() };
@@ -59,7 +62,8 @@ class Episode {
     if (mode.webhooks === true) world.onWebhook((body, signature) => this.#hear(body, signature));
     try {
       const id = await this.#prepare();
-      await this.#workUntilOver(id);
+      if (mode.unauthorised === undefined) await this.#workUntilOver(id);
+      else await this.#withoutAuthority(id, mode.unauthorised);
       if (armed.afterEnd !== undefined) {
         await armed.afterEnd();
         await this.#workUntilOver(id);
@@ -141,7 +145,11 @@ class Episode {
           judge: makeJudge(),
           onHold: async () => {},
         });
-        if (call?.outcome !== "prepared") throw new Error(`not prepared: ${call?.outcome ?? "nothing"}`);
+        const right = this.#stage.mode.unauthorised === undefined ? "prepared" : "held";
+        if (call?.outcome !== "prepared" && call?.outcome !== "held") {
+          throw new Error(`not ${right}: ${call?.outcome ?? "nothing"}`);
+        }
+        if (call.outcome !== right) throw new Error(`${call.outcome}, ${right} would be right`);
         await beforeCommit();
         return call.operation.id;
       }),
@@ -186,6 +194,32 @@ class Episode {
       if (row.over) return;
       await world.advance(row.dueInMs ?? 1_000);
     }
+  }
+
+  /** Workers are woken for it again and again, before the decision and after it; none may send. */
+  async #withoutAuthority(id: OperationId, decision: "denied" | "undecided"): Promise<void> {
+    const { world } = this.#stage;
+    const wakeUps = async (): Promise<void> => {
+      const ctx = this.#context();
+      await this.#life.live(() => drive(ctx, id)).catch(expectDeath);
+      await this.#life.live(() => reconcileOne(ctx, id, "due")).catch(expectDeath);
+      await this.#life
+        .live(() => sendAuthorised(ctx, { operationId: id, worker: ctx.worker }))
+        .catch(expectDeath);
+    };
+    await wakeUps();
+    const ctx = this.#context();
+    if (decision === "undecided") await world.advance(DAY_MS);
+    const end = decision === "denied" ? deny : expire;
+    await ctx.db.tx((tx) =>
+      end(tx, ctx, {
+        operationId: id,
+        actor: decision === "denied" ? "slack:U_SUP1" : "system:approvals",
+        code: decision,
+        detail: decision === "denied" ? "No." : "Nobody decided in time.",
+      }),
+    );
+    await wakeUps();
   }
 
   async #hear(body: Buffer, signature: string | undefined): Promise<number> {

@@ -3,7 +3,7 @@
  * exclude there because the provider itself does not keep to its contract, or promises nothing.
  *
  * A letter is an end of our operation: C confirmed, R rejected, X reversed, V voided (truthfully not done, may be asked for
- * again), Q quarantined (with a person). Where Q is missing, none may end quarantined; where it stands alone, all do. Three
+ * again), D denied, E expired undecided, Q quarantined (with a person). Where Q is missing, none may end quarantined; where it stands alone, all do. Three
  * columns, by what a crash takes with it: nothing (`kept`), that nothing was sent (`unsent`), the answer (`unsaid`); a fourth
  * where a crash of the reconciler, whose work is repeated, may end otherwise than `kept`. `-`: the fault cannot take effect there.
  */
@@ -12,7 +12,7 @@ import { type CrashPoint, lossOf } from "./crash-points.js";
 import type { ModeName } from "./modes.js";
 import type { Harm } from "./score.js";
 
-export type EndLetter = "C" | "R" | "X" | "V" | "Q";
+export type EndLetter = "C" | "R" | "X" | "V" | "Q" | "D" | "E";
 
 type Columns = Readonly<Record<ContractName, string>>;
 
@@ -66,6 +66,8 @@ const ENDS: Readonly<Record<ModeName, Columns>> = {
   "wrong-amount":            columns("Q - Q",   "Q Q Q",    "Q - Q",      "Q Q Q", "Q Q Q",  "Q Q Q"),
   "wrong-answer":            columns("Q - Q",   "C C C",    "C - C",      "C C C", "C C C",  "C C C"),
   "webhook-overtakes":       columns("C - Q",   "C C C",    "C - C",      "C C C", "C C C",  "C C C"),
+  "denied":                  columns("D - - -", "D - - -",  "D - - -",    "D - - -", "D - - -", "D - - -"),
+  "undecided":               columns("E - - -", "E - - -",  "E - - -",    "E - - -", "E - - -", "E - - -"),
 };
 
 const COLUMN = { kept: 0, unsent: 1, unsaid: 2, looking: 3 } as const;

@@ -110,6 +110,7 @@ async function playOne(world: World, arm: Arm, scenario: Scenario): Promise<Epis
     counted: await count(world, paymentIntent),
     amountMinor: scenario.amountMinor,
     possible: mode.impossible !== true,
+    authorised: mode.unauthorised === undefined,
     askedBeyond: played.askedBeyond,
   });
   const harmed = scored.duplicate || scored.falseSuccess;

@@ -36,6 +36,8 @@ export const MODE_NAMES = [
   "wrong-amount",
   "wrong-answer",
   "webhook-overtakes",
+  "denied",
+  "undecided",
 ] as const;
 export type ModeName = (typeof MODE_NAMES)[number];
 
@@ -67,6 +69,8 @@ export interface FaultMode {
   readonly timeoutMs?: number;
   /** The arm hears the provider's webhooks. */
   readonly webhooks?: true;
+  /** It is above what the agent may do alone, and a person says no, or nobody says anything: nobody authorises it. */
+  readonly unauthorised?: "denied" | "undecided";
   /** A request built after the first try would differ in what is not material. */
   readonly rebuilt?: true;
   arm(staging: Staging): Promise<Armed>;
@@ -97,6 +101,14 @@ const simple =
     sandboxFault(staging, spec);
 
 const posts = { method: "POST" } as const;
+
+/** The fault is the missing authority: it is there from the start. */
+const withoutAuthority = (unauthorised: "denied" | "undecided", what: string): FaultMode => ({
+  what,
+  impossible: true,
+  unauthorised,
+  arm: async () => ({ fired: async () => true }),
+});
 
 export const MODES: Readonly<Record<ModeName, FaultMode>> = {
   none: { what: "nothing goes wrong at the provider", arm: async () => ({ fired: async () => true }) },
@@ -246,6 +258,8 @@ export const MODES: Readonly<Record<ModeName, FaultMode>> = {
       };
     },
   },
+  denied: withoutAuthority("denied", "above the agent's limit, and a supervisor says no"),
+  undecided: withoutAuthority("undecided", "above the agent's limit, and nobody decides in time"),
 };
 
 /** Lets go of what the provider holds back, again and again: what is held back may only be sent after a crash. */

@@ -2,7 +2,7 @@
 
 import type { ContractName } from "./contracts.js";
 import type { CrashPoint } from "./crash-points.js";
-import type { ModeName } from "./modes.js";
+import { MODES, type ModeName } from "./modes.js";
 import type { Random } from "./random.js";
 
 export interface Scenario {
@@ -15,6 +15,10 @@ export interface Scenario {
   readonly amountMinor: number;
 }
 
+/** Amounts that the agent may refund alone, and amounts that need a supervisor (`MATRIX_POLICY`). Minor units. */
+const WITHIN = [500, 9_000] as const;
+const ABOVE = [10_500, 19_000] as const;
+
 /** One cell of the matrix. */
 export type Cell = Pick<Scenario, "mode" | "contract" | "crash">;
 
@@ -23,7 +27,8 @@ export function planScenarios(cells: readonly Cell[], episodes: number, random: 
   const plan: Scenario[] = [];
   while (plan.length < episodes) {
     for (const cell of random.shuffled(cells).slice(0, episodes - plan.length)) {
-      plan.push({ ...cell, index: plan.length, amountMinor: random.between(500, 9_000) });
+      const [least, most] = MODES[cell.mode].unauthorised === undefined ? WITHIN : ABOVE;
+      plan.push({ ...cell, index: plan.length, amountMinor: random.between(least, most) });
     }
   }
   return plan;

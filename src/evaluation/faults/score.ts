@@ -39,6 +39,8 @@ export interface Judged {
   readonly amountMinor: number;
   /** The provider would do it, if asked undisturbed. */
   readonly possible: boolean;
+  /** Somebody who may has allowed it, or nobody need. */
+  readonly authorised: boolean;
   /** The arm's own requests asked for more than was allowed, or for something nobody allowed. */
   readonly askedBeyond: boolean;
 }
@@ -49,7 +51,8 @@ export function score(judged: Judged): Score {
   const ours = counted.alive.filter((effect) => effect.amount === amountMinor);
   const base = {
     duplicate: counted.alive.length > 1,
-    unauthorised: judged.askedBeyond,
+    unauthorised:
+      judged.askedBeyond || (!judged.authorised && counted.alive.some((effect) => effect.origin === "api")),
     lost: false,
     falseSuccess: false,
     stuck: false,

@@ -16,6 +16,8 @@ const LETTERS: Readonly<Record<string, EndLetter>> = {
   REVERSED: "X",
   VOIDED: "V",
   QUARANTINED: "Q",
+  DENIED: "D",
+  EXPIRED: "E",
 };
 
 /** Everything that is wrong with our arm; empty: as it should be. Pure. */
