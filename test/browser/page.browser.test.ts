@@ -425,6 +425,7 @@ describeInBrowser("people, keys and small screens", () => {
     await thread(page).locator("article").getByText("a reply by hand").waitFor();
     await page.keyboard.press("Escape");
     await thread(page).waitFor({ state: "hidden" });
+    await page.locator("#messages article:focus", { hasText: "first" }).waitFor();
     await composer(page).focus();
     await page.keyboard.type("/o");
     await page.getByRole("option", { name: "/ops" }).waitFor();
@@ -465,6 +466,8 @@ describeInBrowser("people, keys and small screens", () => {
     expect(await fitsWidth(page)).toBe(true);
     expect(await page.locator("#sidebar").isVisible()).toBe(false);
     await messages(page).getByText("1 reply").tap();
+    // The field would bring the keyboard up over the thread.
+    await page.locator("#thread-close:focus").waitFor();
     await thread(page).getByRole("button", { name: "Deny" }).tap();
     await page.getByLabel("Note").waitFor();
     expect(await fitsWidth(page)).toBe(true);

@@ -1,9 +1,15 @@
 /** The side panel with one thread. */
 import { byId, iconButton } from "../dom.js";
-import { closeThread } from "../route.js";
+import { closeThread, isNarrow } from "../route.js";
 import { store } from "../store.js";
 import { Composer } from "./composer.js";
 import { MessageList } from "./message-list.js";
+
+/** Closed, the thread gives the focus back to the message it hangs on. @param {string} ts */
+function focusParent(ts) {
+  const parent = byId("messages").querySelector(`article[data-ts="${CSS.escape(ts)}"]`);
+  if (parent instanceof HTMLElement) parent.focus({ preventScroll: true });
+}
 
 export function setUpThread() {
   const panel = byId("thread");
@@ -18,9 +24,11 @@ export function setUpThread() {
   const draw = () => {
     const channel = store.openChannel;
     const ts = store.thread;
+    const hadFocus = panel.contains(document.activeElement);
     panel.hidden = channel === null || ts === null;
     document.body.toggleAttribute("data-thread", !panel.hidden);
     if (channel === null || ts === null) {
+      if (hadFocus) focusParent(shown.split("/").at(-1) ?? "");
       shown = "";
       return;
     }
@@ -39,8 +47,10 @@ export function setUpThread() {
   store.on(["messages", "message"], (detail) => {
     if (store.thread !== null && detail.channel === store.openChannel?.id) draw();
   });
-  // Opened by hand, the panel takes the focus; a live update leaves it where it is.
+  // Opened by hand, the panel takes the focus; a live update leaves it where it is. On a phone the keyboard would cover the thread.
   store.on(["thread"], () => {
-    if (store.thread !== null && !document.body.hasAttribute("data-narrow")) composer.input.focus();
+    if (store.thread === null) return;
+    if (isNarrow()) byId("thread-close").focus();
+    else composer.input.focus();
   });
 }
