@@ -7,6 +7,7 @@ import { waitFor } from "../support/wait.js";
 import { type Held, type HeldOptions, hold, moveApproval, moveOperation } from "./support/held.js";
 import { answers, calls, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
+import { interactionForm, sendSigned } from "./support/signed.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
 
 const database = withDatabase();
@@ -308,6 +309,40 @@ describe("a click", () => {
     );
     await click(w, "U_SUP1", card, "Approve").catch(() => undefined);
     expect(await votes()).toEqual([]);
+  });
+
+  test.each([
+    ["in a channel where it does not stand", { channel: "C_GENERAL" }],
+    ["under a timestamp that is not its own", { ts: "1.000001" }],
+  ])("on a copy of the card %s is refused", async (_name, elsewhere) => {
+    const w = await start();
+    const held = await hold(w);
+    const card = await cardIn(w);
+    const place = { channel: card.channel, ts: card.ts, ...elsewhere };
+    const asPosted = {
+      type: "block_actions",
+      api_app_id: "A_CS",
+      team: { id: "T_HOME", domain: "northwind" },
+      user: { id: "U_SUP1", team_id: "T_HOME" },
+      channel: { id: place.channel },
+      container: { type: "message", channel_id: place.channel, message_ts: place.ts },
+      message: { ts: place.ts },
+      trigger_id: w.sandbox.control.issueTrigger("U_SUP1"),
+      actions: [
+        {
+          type: "button",
+          action_id: "approval.approve",
+          block_id: "b",
+          value: `${held.approvalId}.1`,
+          action_ts: "2.1",
+        },
+      ],
+    };
+    await sendSigned(w, interactionForm(asPosted));
+    await says(w, "U_SUP1", "This is not the card that Countersign posted");
+    expect(await votes()).toEqual([]);
+    await click(w, "U_SUP1", card, "Approve");
+    await waitFor(async () => (await votes()).length === 1);
   });
 
   test("on a button that no card has any more is told so", async () => {

@@ -158,8 +158,16 @@ type Answer = { readonly said: string } | { readonly form: Form };
 
 let clicks = 0;
 
+const CARD_TS = "1796000000.000100";
+
+/** The card as it stands in the approvals channel; these approvals are rows that nobody posted. */
+const CARD_STANDS = `
+INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, message_ts)
+VALUES ('card_' || md5($1), 'approval', $1, 'approvals', 'C_APPR', $2) ON CONFLICT DO NOTHING`;
+
 async function click(world: World, wire: Wire, row: DecisionRow, value: string): Promise<Answer> {
   clicks += 1;
+  await database.db.sql(undefined, CARD_STANDS, [value.split(".")[0], CARD_TS]);
   const path = `/hooks/${clicks}`;
   const { port } = hooks.address() as AddressInfo;
   const before = lastCall(world);
@@ -170,8 +178,8 @@ async function click(world: World, wire: Wire, row: DecisionRow, value: string):
     team: { id: "T_HOME", domain: "northwind" },
     user: personOf(row.person),
     channel: { id: "C_APPR" },
-    container: { type: "message", channel_id: "C_APPR", message_ts: "1796000000.000100" },
-    message: { ts: "1796000000.000100" },
+    container: { type: "message", channel_id: "C_APPR", message_ts: CARD_TS },
+    message: { ts: CARD_TS },
     trigger_id: world.sandbox.control.issueTrigger(row.person),
     response_url: `http://127.0.0.1:${port}${path}`,
     actions: [

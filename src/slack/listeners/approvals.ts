@@ -6,6 +6,7 @@ import { getTicket } from "../../runs/index.js";
 import { INPUTS, parseApprovalValue } from "../actions.js";
 import { decideSentence } from "../cards/decide-sentences.js";
 import { amountForm, approvalDetails, denyForm, type FormMeta } from "../cards/forms.js";
+import { cardStands } from "../outbox/shown-card.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeText } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
@@ -16,9 +17,21 @@ import { errors, GONE, openModal, plainSentence, type Reply, say } from "./reply
 /** A form must be opened within three seconds of the click: what is asked before gets this long. */
 const PRECHECK_MS = 1_200;
 
-export async function approveClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+type Target = NonNullable<ReturnType<typeof parseApprovalValue>>;
+
+const NOT_ITS_CARD =
+  "This is not the card that Countersign posted for it, so nothing was changed. Please decide on the card in the ticket's thread, in the approvals channel or in App Home.";
+
+/** What a button on a card of ours is about; a sentence for any other. */
+async function targetOf(ctx: SlackContext, click: Click): Promise<Target | Reply> {
   const target = parseApprovalValue(click.value);
   if (target === null) return say(GONE);
+  return (await cardStands(ctx.db, target.approvalId, click.place)) ? target : say(NOT_ITS_CARD);
+}
+
+export async function approveClicked(ctx: SlackContext, click: Click): Promise<Reply> {
+  const target = await targetOf(ctx, click);
+  if ("kind" in target) return target;
   const outcome = await ctx.useCases.decide({
     ...target,
     userId: click.userId,
@@ -33,8 +46,8 @@ export async function approveClicked(ctx: SlackContext, click: Click): Promise<R
 
 /** Deny opens its form; whoever could not deny anyway, or comes too late, is told so instead. */
 export async function denyClicked(ctx: SlackContext, click: Click): Promise<Reply> {
-  const target = parseApprovalValue(click.value);
-  if (target === null) return say(GONE);
+  const target = await targetOf(ctx, click);
+  if ("kind" in target) return target;
   const looked = await within(PRECHECK_MS, ctx.useCases.lookBeforeDeny({ ...target, userId: click.userId }));
   if (looked !== null && looked.outcome !== "may_deny" && looked.outcome !== "try_again") {
     return say(decideSentence(looked));
@@ -108,8 +121,8 @@ async function formReply(ctx: SlackContext, outcome: DecideOutcome, block: strin
 }
 
 export async function undoClicked(ctx: SlackContext, click: Click): Promise<Reply> {
-  const target = parseApprovalValue(click.value);
-  if (target === null) return say(GONE);
+  const target = await targetOf(ctx, click);
+  if ("kind" in target) return target;
   const outcome = await ctx.useCases.undo({
     approvalId: target.approvalId,
     userId: click.userId,
