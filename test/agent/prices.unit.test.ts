@@ -22,7 +22,7 @@ describe("the price of a model", () => {
 
   test("MODEL_PRICES comes before the defaults, by the beginning of the name", () => {
     const env = { ANTHROPIC_MODEL: "claude-sonnet-5-5", MODEL_PRICES: "claude-sonnet=4/20" };
-    expect(priceOf(env)).toEqual(dollars(4n, 20n));
+    expect(priceOf(env)).toMatchObject(dollars(4n, 20n));
   });
 
   test("the scripted planner costs nothing", () => {
