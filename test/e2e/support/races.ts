@@ -102,7 +102,9 @@ export async function approveAgainstDeny(house: House, order: string): Promise<"
     ),
   );
   const story = sent ? /Approved by <@U_SUP1>/ : /Denied by <@U_SUP2>/;
-  for (const text of await cardsAreClosed(house, order)) expect(text).toMatch(story);
+  await stage.until("every card to tell the same story", async () =>
+    (await cardsAreClosed(house, order)).every((text) => story.test(text)),
+  );
   return sent ? "sent" : "denied";
 }
 
