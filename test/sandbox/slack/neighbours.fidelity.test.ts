@@ -81,21 +81,26 @@ const A_MINUTE: [method: string, calls: number][] = [
 test.each(A_MINUTE)(
   "6 %s is answered %i times a minute, then 429 with whole seconds to wait",
   async (method, calls) => {
-    const sb = await sandbox({ rateLimits: true, clock: { frozen: true } });
-    const statuses: number[] = [];
-    let wait: string | null = null;
-    for (let call = 0; call <= calls; call += 1) {
-      const response = await fetch(`${sb.apiUrl}${method}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${sb.botToken}` },
-      });
-      await response.arrayBuffer();
-      statuses.push(response.status);
-      wait = response.headers.get("retry-after");
-    }
-    expect(statuses.slice(0, calls).filter((status) => status !== 200)).toEqual([]);
-    expect(statuses.at(-1)).toBe(429);
-    expect(wait).toMatch(/^[1-9][0-9]*$/u);
+    const sb = await sandbox({ rateLimits: true });
+    const begun = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: calls * 2 }, async () => {
+        const response = await fetch(`${sb.apiUrl}${method}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${sb.botToken}` },
+        });
+        await response.arrayBuffer();
+        return { status: response.status, wait: response.headers.get("retry-after") };
+      }),
+    );
+    // What the minute gives back while a busy machine is still at it.
+    const givenBack = Math.ceil(((performance.now() - begun) / 60_000) * calls);
+    const answered = answers.filter(({ status }) => status === 200).length;
+    expect(answered).toBeGreaterThanOrEqual(calls);
+    expect(answered).toBeLessThanOrEqual(calls + givenBack);
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited.length).toBe(answers.length - answered);
+    for (const { wait } of limited) expect(wait).toMatch(/^[1-9][0-9]*$/u);
   },
 );
 

@@ -165,7 +165,7 @@ describe("Web API, transport and authentication", () => {
       const client = web(sb);
       const { ts } = await client.chat.postMessage({ channel: "C_TICK", text: "card" });
       let limited: { retryAfter?: number } | null = null;
-      for (let i = 0; i < 60 && limited === null; i += 1) {
+      for (let i = 0; i < 400 && limited === null; i += 1) {
         await client.chat.update({ channel: "C_TICK", ts: ts ?? "", text: `edit ${i}` }).catch((error) => {
           limited = error;
         });
