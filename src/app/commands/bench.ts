@@ -50,7 +50,8 @@ export async function benchLedger(options: LedgerBenchCommand): Promise<void> {
                 seconds,
                 rounds,
                 lanes,
-                onArm: (arm, round) => complain(`round ${round} of ${rounds}: ${arm}`),
+                onArm: (arm, round) =>
+                  complain(round === 0 ? `warming up: ${arm}` : `round ${round} of ${rounds}: ${arm}`),
               }),
             ),
           { durable: true },

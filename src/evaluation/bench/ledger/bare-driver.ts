@@ -1,5 +1,6 @@
 /** The same statements through the bare driver: a pool, named prepared statements, and nothing else. */
 import pg from "pg";
+import { PLAN_ONCE } from "../../../db/connect.js";
 import { inLanes, type Measured } from "./measure.js";
 import type { Owner } from "./premises.js";
 import { filled, type Step } from "./record.js";
@@ -9,7 +10,7 @@ export async function runBareDriver(
   steps: readonly Step[],
   options: { lanes: number; seconds: number; most: number; owners: readonly Owner[] },
 ): Promise<Measured> {
-  const pool = new pg.Pool({ connectionString: url, max: options.lanes });
+  const pool = new pg.Pool({ connectionString: url, max: options.lanes, options: PLAN_ONCE });
   const clients = await Promise.all(Array.from({ length: options.lanes }, () => pool.connect()));
   try {
     return await inLanes(options, async (n, lane) => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { environment } from "../../../config/index.js";
+import { PLAN_ONCE } from "../../../db/connect.js";
 import { BEGIN } from "./bare-driver.js";
 import type { Measured } from "./measure.js";
 import type { Step, Template } from "./record.js";
@@ -48,7 +49,11 @@ export async function runPgbench(
       ],
       {
         timeout: PATIENCE_MS + options.seconds * 1_000,
-        env: { PATH: environment()["PATH"], PGPASSWORD: decodeURIComponent(at.password) },
+        env: {
+          PATH: environment()["PATH"],
+          PGPASSWORD: decodeURIComponent(at.password),
+          PGOPTIONS: PLAN_ONCE,
+        },
       },
     );
     return measuredOf(stdout);

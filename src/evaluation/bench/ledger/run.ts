@@ -106,12 +106,12 @@ class Bench {
       plays.push(["durable execution with HTTP call", () => this.#durable(durable)]);
     }
     try {
-      for (let round = 1; round <= options.rounds; round += 1) {
+      // Round 0 warms up code and caches and is not counted.
+      for (let round = 0; round <= options.rounds; round += 1) {
         for (const [arm, play] of round % 2 === 1 ? plays : [...plays].reverse()) {
           options.onArm?.(arm, round);
-          const results = this.#measured.get(arm) ?? [];
-          results.push(await play());
-          this.#measured.set(arm, results);
+          const result = await play();
+          if (round > 0) this.#measured.set(arm, [...(this.#measured.get(arm) ?? []), result]);
         }
       }
     } finally {
