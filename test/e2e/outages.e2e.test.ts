@@ -56,7 +56,12 @@ describe.skipIf(!redis.there)("S-Q-2 (a): FLUSHALL with operations in four state
         redisUrl: redis.url,
         policy: { text: REMIND_SOON },
         changeShop: (shop) => withManyOrders(shop, 4),
-        env: { PROVIDER_TIMEOUT_MS: "15000", LEASE_MS: "20000", RECONCILE_BASE_MS: "4000", RECONCILE_MAX_MS: "8000" },
+        env: {
+          PROVIDER_TIMEOUT_MS: "15000",
+          LEASE_MS: "20000",
+          RECONCILE_BASE_MS: "4000",
+          RECONCILE_MAX_MS: "8000",
+        },
       },
       async (house) => {
         const { stage, world } = house;
