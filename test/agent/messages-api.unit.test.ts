@@ -174,6 +174,16 @@ describe("no reply", () => {
   test.each([
     [{ play: "status", status: 429, type: "rate_limit_error", headers: { "retry-after": "7" } }, 7_000],
     [{ play: "status", status: 429, type: "rate_limit_error", headers: { "retry-after-ms": "250" } }, 250],
+    [
+      {
+        play: "status",
+        status: 429,
+        type: "rate_limit_error",
+        headers: { "retry-after": "Sun, 29 Nov 2026 10:00:30 GMT", date: "Sun, 29 Nov 2026 10:00:00 GMT" },
+      },
+      30_000,
+    ],
+    [{ play: "status", status: 503, type: "api_error", headers: { "retry-after": "soon" } }, null],
     [{ play: "status", status: 529, type: "overloaded_error" }, null],
     [{ play: "status", status: 500, type: "api_error" }, null],
     [{ play: "status", status: 408, type: "timeout_error" }, null],

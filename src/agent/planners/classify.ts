@@ -126,12 +126,18 @@ function shouldRetry(error: APIError): boolean | null {
   return header === "true" ? true : header === "false" ? false : null;
 }
 
-/** `retry-after-ms`, else `retry-after` in seconds. A date is not read: the stored backoff does. Null: not said. */
+/** `retry-after-ms`, else `retry-after` in seconds or as a date, which is held against the answer's own. Null: not said. */
 export function retryAfterMs(error: APIError): number | null {
   const ms = error.headers?.get("retry-after-ms");
   const seconds = error.headers?.get("retry-after");
-  const value = numeric(ms) ?? scaled(numeric(seconds));
+  const value = numeric(ms) ?? scaled(numeric(seconds)) ?? until(seconds, error.headers?.get("date"));
   return value === null ? null : Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+/** From the date of the answer to the date that it names, both by the service's clock; a date without a date beside it says nothing. */
+function until(then: string | null | undefined, now: string | null | undefined): number | null {
+  const ms = Date.parse(then ?? "") - Date.parse(now ?? "");
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
 const numeric = (text: string | null | undefined): number | null =>
