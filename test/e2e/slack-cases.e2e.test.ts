@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buttonLabels, type Thread } from "../../src/app/demo/stage.js";
 import type { Json, MessageView } from "../../src/sandbox/slack/control-types.js";
 import type { ShopFile } from "../../src/shop/index.js";
+import { sendSigned } from "../slack/support/signed.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, openHouse } from "./support/house.js";
 import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
@@ -122,6 +123,36 @@ describe("S-SL-1: the same event again", () => {
       .threadMessages(thread)
       .filter((message) => /About Customer 7001/.test(message.text));
     expect(greetings).toHaveLength(1);
+  });
+
+  it("an event that only ever comes as a retry is a ticket like any other", {
+    timeout: LONG_MS,
+  }, async () => {
+    const { stage, world } = house;
+    const ts = "1796300000.000100";
+    const body = JSON.stringify({
+      type: "event_callback",
+      team_id: "T_HOME",
+      api_app_id: "A_CS",
+      event_id: "Ev_ONLY_RETRY",
+      event_time: 1_796_300_000,
+      authorizations: [{ team_id: "T_HOME", user_id: "U_CS", is_bot: true }],
+      event: messageEvent(ts, { text: "Order ORD-7010: refund £20.00 please." }),
+    });
+    const answer = await sendSigned(
+      { sandbox: world.slack, slack: { port: world.productPort } },
+      { body, headers: { "x-slack-retry-num": "2", "x-slack-retry-reason": "connection_failed" } },
+    );
+    expect(answer.status).toBe(200);
+    await stage.until("the ticket", async () => (await ticketsOf(ts)).length === 1);
+    await stage.until("its run", async () => {
+      const found = await house.db.sql(
+        "test.run_of",
+        "SELECT 1 FROM runs r JOIN tickets t ON t.id = r.ticket_id WHERE t.message_ts = $1",
+        [ts],
+      );
+      return found.length === 1;
+    });
   });
 });
 

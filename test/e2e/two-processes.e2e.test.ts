@@ -34,6 +34,28 @@ const takeOrder = (): string => {
   return `ORD-${nextOrder - 1}`;
 };
 
+describe("S-SL-1 in Socket Mode: the same envelope again, to either process", () => {
+  it("is one ticket, one run, one greeting and one refund", { timeout: 120_000 }, async () => {
+    const { stage, world, db } = house;
+    const order = takeOrder();
+    world.slack.control.addDeliveryFault({ kind: "duplicate", times: 3, type: "message" });
+    const thread = await stage.file("U_AGENT", `Order ${order}: refund £20.00 please.`);
+    await stage.confirmBinding(thread);
+    await stage.runIn(thread, "resolved");
+    world.slack.control.clearFaults();
+    const rows = await db.sql(
+      "test.of_one",
+      "SELECT r.id FROM tickets t JOIN runs r ON r.ticket_id = t.id WHERE t.message_ts = $1",
+      [thread.ts],
+    );
+    expect(rows).toHaveLength(1);
+    expect(await committed(house, order)).toEqual([2_000]);
+    expect(stage.threadMessages(thread).filter(({ text }) => text.startsWith("About Customer"))).toHaveLength(
+      1,
+    );
+  });
+});
+
 describe("S-SL-2: Approve pressed by two people and several times at once, in two processes", () => {
   it("is one vote, one dispatch, one refund; every further click is told who decided", {
     timeout: 120_000,

@@ -131,7 +131,7 @@ describe("a card", () => {
     },
   );
 
-  test("whose answer was lost is found again and not posted twice", async () => {
+  test("whose answer was lost is found again and not posted twice (B9)", async () => {
     const w = await start();
     w.sandbox.control.addApiFault({ method: "chat.postMessage", kind: "accept_then_drop", times: 1 });
     await hold(w);

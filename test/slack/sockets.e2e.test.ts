@@ -127,7 +127,7 @@ describe("two sockets", () => {
     expect(w.slack.health()).toMatchObject({ connected: true, mode: "socket" });
   });
 
-  test("that fall silent are found out by their missing pongs and replaced", async () => {
+  test("that fall silent are found out by their missing pongs and replaced (B15, B16)", async () => {
     const w = await start({ start: { socketTiming: { clientPingTimeoutMs: 400, closePatienceMs: 200 } } });
     w.sandbox.control.socket({ kind: "deaf" });
     await waitFor(() => w.slack.health().sockets < 2);

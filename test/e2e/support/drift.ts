@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buttonLabels, type Thread } from "../../../src/app/demo/stage.js";
 import type { MessageView } from "../../../src/sandbox/slack/control-types.js";
 import type { ShopFile } from "../../../src/shop/index.js";
+import { waitFor } from "../../support/wait.js";
 import { withDatabases } from "./databases.js";
 import { type House, openHouse } from "./house.js";
 import { withManyOrders } from "./many-orders.js";
@@ -169,7 +170,8 @@ export function playDrifts(chosen?: readonly string[]): void {
     await moveOn(CASES.filter(({ gap }) => gap === "between click and dispatch"));
     await ops("U_ONC2", "thaw all");
     await Promise.all(CASES.map(isVoid));
-  }, 420_000);
+    await waitFor(allIsPosted, { timeoutMs: POSTING_MS, everyMs: 250, what: "everything to be posted" });
+  }, 720_000);
   afterAll(() => house.close());
 
   describe.each(GAPS)("%s", (gap) => {
@@ -222,6 +224,18 @@ export function playDrifts(chosen?: readonly string[]): void {
       expect(order?.status).toBe("packed");
     });
   });
+}
+
+/** Posts leave about one a second and channel. */
+const POSTING_MS = 400_000;
+
+async function allIsPosted(): Promise<boolean> {
+  const [left] = await house.db.sql<{ n: bigint }>(
+    "test.unposted",
+    `SELECT (SELECT count(*) FROM slack_outbox WHERE state = 'waiting')
+          + (SELECT count(*) FROM slack_cards WHERE due_at IS NOT NULL AND state = 'live') AS n`,
+  );
+  return left?.n === 0n;
 }
 
 async function fileAndHold(one: Case): Promise<void> {

@@ -1,6 +1,5 @@
 /** Requests as Slack signs them, made here and not by the sandbox: also those that no Slack would send. */
 import { createHmac } from "node:crypto";
-import type { World } from "./world.js";
 
 export interface Signed {
   readonly body: string;
@@ -17,7 +16,7 @@ export interface SignedAnswer {
 
 /** One request to `POST /slack/events` of the app. */
 export async function sendSigned(
-  w: Pick<World, "sandbox" | "slack">,
+  w: { readonly sandbox: { readonly signingSecret: string }; readonly slack: { readonly port: number } },
   { body, type = "application/json", atMs = Date.now(), secret, headers }: Signed,
 ): Promise<SignedAnswer> {
   const stamp = Math.floor(atMs / 1000);
