@@ -2,6 +2,7 @@
  * A worker's life in this process: it can die at any await, as a process under SIGKILL would. What it began in the database and had
  * not committed is undone; nothing of it writes afterwards; its memory is gone.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Db } from "../domain/ports/database.js";
 
 export class Dead extends Error {
@@ -16,10 +17,20 @@ export interface Life {
   readonly db: Db;
   /** Ends this life. The promise never resolves: who awaits it has died there. */
   die(): Promise<never>;
+  /** Work that runs under this life's name, whoever waits for it. */
+  run<T>(work: () => Promise<T>): Promise<T>;
   /** Runs work of this life. @throws Dead when it dies meanwhile */
   live<T>(work: () => Promise<T>): Promise<T>;
   readonly dead: boolean;
 }
+
+const running = new AsyncLocalStorage<Life>();
+
+/**
+ * Whose work this is. What an earlier life had under way may still come back from the network after its death: it must not be
+ * taken for the one that lives now.
+ */
+export const lifeHere = (): Life | undefined => running.getStore();
 
 export function newLife(db: Db): Life {
   let dead = false;
@@ -30,7 +41,7 @@ export function newLife(db: Db): Life {
   // Whoever lives hears of it through `live`; a death that nobody waits for is no error.
   death.catch(() => {});
   const alive = <T>(work: () => Promise<T>): Promise<T> => (dead ? Promise.reject(new Dead()) : work());
-  return {
+  const life: Life = {
     db: {
       kind: "db",
       sql: (name, text, params) => alive(() => db.sql(name, text, params)),
@@ -42,9 +53,11 @@ export function newLife(db: Db): Life {
       announce(new Dead());
       return new Promise<never>(() => {});
     },
-    live: (work) => Promise.race([work(), death]),
+    run: (work) => running.run(life, work),
+    live: (work) => Promise.race([life.run(work), death]),
     get dead() {
       return dead;
     },
   };
+  return life;
 }

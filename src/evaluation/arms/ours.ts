@@ -25,7 +25,7 @@ import { CALL_MS } from "../faults/modes.js";
 import { CURRENCY } from "../faults/premises.js";
 import type { Claim } from "../faults/score.js";
 import { CUSTOMER_REF, WEBHOOK_SECRET } from "../faults/world.js";
-import { Dead, type Life, newLife } from "../mortal.js";
+import { Dead, type Life, lifeHere, newLife } from "../mortal.js";
 import { inProcessProduct } from "../product.js";
 import type { Arm, Played, Stage } from "./arm.js";
 import { brokenRules } from "./our-rules.js";
@@ -115,10 +115,16 @@ class Episode {
   #armCrash(): () => void {
     const failpoint = failpointOf(this.#stage.scenario.crash);
     if (failpoint === null) return () => {};
-    return armFailpoint(failpoint, () => {
-      this.#crashed = true;
-      return this.#life.die();
-    });
+    let disarm = (): void => {};
+    const arm = (): void => {
+      disarm = armFailpoint(failpoint, () => {
+        if (lifeHere() !== this.#life) return arm();
+        this.#crashed = true;
+        return this.#life.die();
+      });
+    };
+    arm();
+    return () => disarm();
   }
 
   async #prepare(): Promise<OperationId> {
@@ -225,10 +231,12 @@ class Episode {
   async #hear(body: Buffer, signature: string | undefined): Promise<number> {
     const { world } = this.#stage;
     const ctx = this.#context();
-    const stored = await storeWebhook(ctx, body, signature, world.ports.clock.now());
-    if (!stored.stored) return 400;
-    await processWebhook(ctx, stored.eventId);
-    return 200;
+    return this.#life.run(async () => {
+      const stored = await storeWebhook(ctx, body, signature, world.ports.clock.now());
+      if (!stored.stored) return 400;
+      await processWebhook(ctx, stored.eventId);
+      return 200;
+    });
   }
 
   async #played(id: OperationId): Promise<Played> {
