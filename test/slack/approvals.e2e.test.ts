@@ -24,6 +24,14 @@ async function start(options: Partial<WorldOptions> = {}): Promise<World> {
   return world;
 }
 
+const handledClicks = async (): Promise<number> =>
+  (
+    await database.db.sql(
+      undefined,
+      "SELECT 1 FROM slack_inbox WHERE kind = 'action' AND processed_at IS NOT NULL",
+    )
+  ).length;
+
 const cardIn = (w: World, as = "U_SUP1"): Promise<MessageView> =>
   waitFor(() => w.sandbox.control.messages(as, "C_APPR").find((one) => readable(one).includes("Amount")));
 const click = async (w: World, as: string, card: MessageView, label: string) =>
@@ -339,7 +347,7 @@ describe("a click", () => {
       ],
     };
     await sendSigned(w, interactionForm(asPosted));
-    await says(w, "U_SUP1", "This is not the card that Countersign posted");
+    await waitFor(async () => (await handledClicks()) === 1, { what: "the click to be handled" });
     expect(await votes()).toEqual([]);
     await click(w, "U_SUP1", card, "Approve");
     await waitFor(async () => (await votes()).length === 1);
