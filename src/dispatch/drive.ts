@@ -2,14 +2,17 @@
 import { readVoters, replaceDrifted, stillHolds } from "../approvals/index.js";
 import { CountersignError } from "../domain/errors.js";
 import { failpoint } from "../domain/failpoints.js";
+import { identityProblems } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import {
   type ClaimLost,
   type ClaimRequest,
   claim,
+  doesNotFit,
   executeLocal,
   getOperation,
+  openIncident,
   voidOperation,
 } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
@@ -34,6 +37,8 @@ export async function drive(ctx: DispatchCtx, operationId: OperationId): Promise
   }
   if (operation.ticketId !== null) addCorrelation({ operationId, ticketId: operation.ticketId });
   if (operation.status !== "PREPARED") return operation;
+  const changed = identityProblems(operation);
+  if (changed.length > 0) return stopChanged(ctx, operation, changed);
   const guard = operation.approvalId === null ? undefined : await approvalGuard(ctx, operation);
   if (ctx.contracts[operation.kind].local) return driveLocal(ctx, operation, guard);
 
@@ -89,6 +94,35 @@ async function lookBeforeFirstSend(ctx: DispatchCtx, operation: Operation): Prom
     code: "effect_elsewhere",
     detail: `Not sent: the provider shows ${refs}, which no operation here explains. Check it there before asking again.`,
   });
+}
+
+/** The row is not the one that was decided on: not a byte of it leaves, and on-call hears of it. */
+async function stopChanged(
+  ctx: DispatchCtx,
+  operation: Operation,
+  problems: readonly string[],
+): Promise<Operation> {
+  const { first } = await ctx.db.tx((tx) =>
+    openIncident(tx, ctx, {
+      kind: "row_changed",
+      dedupeKey: `row_changed:${operation.id}`,
+      operationId: operation.id,
+      paymentId: null,
+      detail: { problems: [...problems] },
+    }),
+  );
+  if (first)
+    ctx.log.error({ operation: operation.id, problems }, "an operation's row was changed in the database");
+  try {
+    return await voidFor(ctx, operation.id, {
+      code: "row_changed",
+      detail: `Not sent: the record of it was changed in the database (${problems.join("; ")}). Nothing happened.`,
+    });
+  } catch (error) {
+    // Its money no longer fits the payment's: the row stays as it is, unsent, until somebody mends it.
+    if (!doesNotFit(error)) throw error;
+    return operation;
+  }
 }
 
 async function whenLost(ctx: DispatchCtx, lost: ClaimLost): Promise<Operation> {

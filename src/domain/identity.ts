@@ -37,5 +37,30 @@ export function fingerprint(intent: Intent, landing: Landing, contractVersion: s
   });
 }
 
+/**
+ * What does not follow from an operation's own fields, a sentence each; empty: its identity is whole. A row that was changed by
+ * hand shows here, and must not be sent.
+ */
+export function identityProblems(
+  operation: Intent &
+    Landing & {
+      id: OperationId;
+      key: string;
+      fingerprint: string;
+      idempotencyKey: string;
+      contractVersion: string;
+    },
+): string[] {
+  const problems: string[] = [];
+  if (operationKey(operation) !== operation.key) problems.push("its key does not follow from its fields");
+  if (fingerprint(operation, operation, operation.contractVersion) !== operation.fingerprint) {
+    problems.push("its fingerprint does not recompute");
+  }
+  if (idempotencyKey(operation.id) !== operation.idempotencyKey) {
+    problems.push("its idempotency key does not follow from its id");
+  }
+  return problems;
+}
+
 /** The key sent to the provider: derived from the operation id alone, the same for every attempt, below 255 characters. */
 export const idempotencyKey = (id: OperationId): string => `countersign-${id}`;

@@ -1,7 +1,7 @@
 /** What must recompute about one operation: its events, their chain, and the row that they made. Pure. */
 import { type Canonical, canonicalJson, sha256Hex } from "../domain/canonical.js";
 import { holdingOf } from "../domain/holding.js";
-import { fingerprint, idempotencyKey, operationKey } from "../domain/identity.js";
+import { identityProblems } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import { next, OPERATION_EVENTS, type Operation, type OperationEventType } from "../domain/operation.js";
@@ -142,13 +142,7 @@ function rowProblems(audited: AuditedOperation, last: AuditedEvent | null): stri
   if (audited.headHash !== last.hash) problems.push("its head is not the hash of its last event");
   if (operation.status !== last.to)
     problems.push(`its status ${operation.status} is not what its events say`);
-  if (operationKey(operation) !== operation.key) problems.push("its key does not follow from its fields");
-  if (fingerprint(operation, operation, operation.contractVersion) !== operation.fingerprint) {
-    problems.push("its fingerprint does not recompute");
-  }
-  if (idempotencyKey(operation.id) !== operation.idempotencyKey) {
-    problems.push("its idempotency key does not follow from its id");
-  }
+  problems.push(...identityProblems(operation));
   const stated = dataOf(audited.events[0]);
   for (const [name, value] of Object.entries(materialOf(operation))) {
     if (stated[name] !== value) problems.push(`its ${name} differs from its first event`);

@@ -1,5 +1,7 @@
 /** Ends without an effect: a person said no, nobody decided, or the world moved on. Only of what was never sent, or proven unsent. */
+
 import type { Tx } from "../db/connect.js";
+import { isCheckViolation } from "../db/sqlstate.js";
 import type { OperationId } from "../domain/ids.js";
 import { next, type Operation } from "../domain/operation.js";
 import { announce } from "./announce.js";
@@ -60,3 +62,6 @@ export const expire = (tx: Tx, ctx: LedgerCtx, request: EndWithoutEffect): Promi
 /** Drift, superseded, nobody waits: AWAITING_APPROVAL or PREPARED → VOIDED. Joins the caller's transaction. */
 export const voidOperation = (tx: Tx, ctx: LedgerCtx, request: EndWithoutEffect): Promise<Moved> =>
   endWithoutEffect(tx, ctx, "void", request);
+
+/** True when an end was refused by the database because what it would release no longer fits the payment. */
+export const doesNotFit = (error: unknown): boolean => isCheckViolation(error);

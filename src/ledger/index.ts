@@ -20,7 +20,7 @@ export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse } from "./contradiction.js";
 export { listingContext, recordElsewhere, unexplainedRefunds } from "./elsewhere.js";
-export { deny, expire, voidOperation } from "./endings.js";
+export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
 export { agreeThaw, askThaw, endStaleThaws, freeze, freezeStates, refuseThaw, thaw } from "./freeze.js";

@@ -255,7 +255,8 @@ export type IncidentKind =
   | "overdrawn"
   | "import_below_reserved"
   | "late_effect"
-  | "freeze_tripped";
+  | "freeze_tripped"
+  | "row_changed";
 
 export interface NewIncident {
   readonly kind: IncidentKind;

@@ -344,3 +344,23 @@ describe("S-PAY-9: same key, other body", () => {
     expect(await w.balance("ORD-1001")).toMatchObject({ reserved: 2_000, refunded: 0 });
   });
 });
+
+describe("a row that somebody changes in the database before it is sent", () => {
+  it.each([
+    ["where the money goes", "payment_intent = 'pi_another'", "VOIDED"],
+    ["under which key", "idempotency_key = 'mine'", "VOIDED"],
+    // What it holds no longer fits its payment: nothing is released by a figure that nobody decided.
+    ["how much", "amount_minor = 7900", "PREPARED"],
+  ])("%s: is not sent, and on-call hears of it", async (_what, change, end) => {
+    const id = await w.prepared("ORD-1001", 2_000n);
+    await database.db.sql(undefined, "ALTER TABLE operations DISABLE TRIGGER operations_guard");
+    await database.db.sql(undefined, `UPDATE operations SET ${change} WHERE id = $1`, [id]);
+    await database.db.sql(undefined, "ALTER TABLE operations ENABLE TRIGGER operations_guard");
+    await w.look(w.worker("first"), id);
+    expect((await w.now(id)).status).toBe(end);
+    expect(await w.posts()).toEqual([]);
+    expect(await w.committed()).toBe(0);
+    const incidents = await database.db.sql(undefined, "SELECT kind, operation_id FROM incidents");
+    expect(incidents).toEqual([{ kind: "row_changed", operation_id: id }]);
+  });
+});

@@ -216,6 +216,11 @@ describe("the database's own guards", () => {
       ["key = 'other'", "operations_material_fields_are_fixed"],
       ["idempotency_key = 'other'", "operations_material_fields_are_fixed"],
       ["fingerprint = 'other'", "operations_material_fields_are_fixed"],
+      ["payment_intent = 'pi_other'", "operations_material_fields_are_fixed"],
+      ["customer_ref = 'CUS-OTHER'", "operations_material_fields_are_fixed"],
+      ["order_ref = 'ORD-OTHER'", "operations_material_fields_are_fixed"],
+      ["occurrence = occurrence + 1", "operations_material_fields_are_fixed"],
+      ["contract_version = 'other'", "operations_material_fields_are_fixed"],
     ] as const) {
       const raw = ctx.db.sql(undefined, `UPDATE operations SET ${assignment} WHERE id = $1`, [operation.id]);
       await expect(raw, assignment).rejects.toMatchObject({ constraint });

@@ -300,6 +300,7 @@ export const INCIDENT_KINDS = [
   "import_below_reserved",
   "late_effect",
   "freeze_tripped",
+  "row_changed",
 ] as const;
 export type IncidentKind = (typeof INCIDENT_KINDS)[number];
 
@@ -425,6 +426,12 @@ function incidentWords(kind: IncidentKind): { title: string; meaning: string } {
       return {
         title: "frozen automatically",
         meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
+      };
+    case "row_changed":
+      return {
+        title: "changed in the database",
+        meaning:
+          "An operation's row no longer says what was decided, so it was not sent. Somebody wrote to the database.",
       };
     default:
       return assertNever(kind, "incident kind");

@@ -26,7 +26,7 @@ const server = createServer((request, answer) => {
           operation_id: form.get("metadata[operation_id]") ?? "",
           operation_key: form.get("metadata[operation_key]") ?? "",
         },
-        created: Math.floor(Date.now() / 1000),
+        created: 1_796_000_000,
       }),
     );
   });
