@@ -5,6 +5,6 @@
 export type { DispatchCtx, LocalEffect } from "./context.js";
 export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
-export { type Probe, probe } from "./probe.js";
+export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

@@ -2,7 +2,7 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import { reportDuplicate } from "../dispatch/index.js";
+import { refreshBalance, reportDuplicate } from "../dispatch/index.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -46,7 +46,16 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     return { read: false, effects: 0, orphans: 0, missing: 0 };
   }
   let orphans = 0;
-  for (const effect of listing.effects) if (await isOrphan(ctx, effect)) orphans += 1;
+  const touched = new Set<string>();
+  for (const effect of listing.effects) {
+    if (!(await isOrphan(ctx, effect))) continue;
+    orphans += 1;
+    if (effect.kind === "refund") touched.add(effect.target);
+  }
+  // What they took is gone from the payment, whoever sent it.
+  for (const paymentIntent of touched) {
+    await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
+  }
   const missing = await missingEffects(
     ctx,
     clock.since,

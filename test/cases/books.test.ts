@@ -1,0 +1,79 @@
+/** Both books compared: what the provider made and nobody here asked for, and what is confirmed here and not there. */
+import { beforeEach, describe, expect, it } from "vitest";
+import { sweepOrphans } from "../../src/reconcile/index.js";
+import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { type CaseWorld, withCaseWorld } from "./case-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withCaseWorld(payments);
+let w: CaseWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+  await w.order({ ref: "ORD-1001", captured: 18_000, currency: "GBP" });
+});
+
+/** A refund on the order's payment by somebody with the provider's key, under this operation's id. */
+async function refundUnder(operationId: string, amount: number): Promise<void> {
+  const [row] = await database.db.sql<{ payment_intent: string }>(
+    undefined,
+    "SELECT p.payment_intent FROM payments p JOIN orders o ON o.id = p.order_id WHERE o.ref = 'ORD-1001'",
+  );
+  const answer = await fetch(`${payments.sandbox.url}/v1/refunds`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${SECRET_KEY}`, "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({
+      payment_intent: row?.payment_intent ?? "",
+      amount: String(amount),
+      "metadata[operation_id]": operationId,
+    }),
+  });
+  expect(answer.status).toBe(200);
+}
+
+const elsewhere = async (): Promise<bigint | undefined> =>
+  (await database.db.sql<{ sum: bigint }>(undefined, "SELECT refunded_elsewhere AS sum FROM payments"))[0]
+    ?.sum;
+
+const incidents = async (): Promise<string[]> =>
+  (await database.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents ORDER BY kind")).map(
+    (row) => row.kind,
+  );
+
+describe("an effect at the provider that no operation here made", () => {
+  it("is one incident however often it is seen, and its amount is gone from the payment", async () => {
+    await refundUnder("op_01a200000000000000000000000000ff", 3_000);
+    for (const name of ["first", "second"]) {
+      expect(await sweepOrphans(w.worker(name))).toMatchObject({ read: true, effects: 1, orphans: 1 });
+    }
+    expect(await incidents()).toEqual(["orphan_effect"]);
+    expect(await w.balance("ORD-1001")).toMatchObject({ refunded: 0 });
+    expect(await elsewhere()).toBe(3_000n);
+  });
+
+  it("a second one under a confirmed operation's id is a duplicate, and counts as gone beside its own", async () => {
+    const id = await w.prepared("ORD-1001", 2_000n);
+    expect(await w.work(w.worker("first"), id)).toMatchObject({ status: "CONFIRMED" });
+    await refundUnder(id, 2_000);
+    for (const name of ["first", "second"]) await sweepOrphans(w.worker(name));
+    expect(await incidents()).toEqual(["duplicate_effect"]);
+    expect(await w.balance("ORD-1001")).toMatchObject({ refunded: 2_000 });
+    expect(await elsewhere()).toBe(2_000n);
+    expect(await w.committed()).toBe(2);
+  });
+});
+
+describe("a confirmed operation that the provider does not show", () => {
+  it("is one incident, once the list has had its time", async () => {
+    const id = await w.prepared("ORD-1001", 2_000n);
+    await w.work(w.worker("first"), id);
+    expect(await sweepOrphans(w.worker("first"))).toMatchObject({ missing: 0 });
+    await database.db.sql(undefined, "UPDATE operations SET provider_ref = 're_gone' WHERE id = $1", [id]);
+    await w.advance(700_000);
+    for (const name of ["first", "second"]) await sweepOrphans(w.worker(name));
+    expect(await incidents()).toContain("missing_effect");
+    expect((await incidents()).filter((kind) => kind === "missing_effect")).toHaveLength(1);
+  });
+});
