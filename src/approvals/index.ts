@@ -20,7 +20,7 @@ export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./l
 export { type HeldTurn, releaseTurn } from "./release.js";
 export { request } from "./request.js";
 export { getApproval, readTurn } from "./rows.js";
-export { decisionOf, standingOf, successorOf } from "./standing.js";
+export { standingOf, successorOf } from "./standing.js";
 export type {
   ApprovalRequest,
   ApprovalStanding,

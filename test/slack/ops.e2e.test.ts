@@ -141,6 +141,8 @@ describe("/ops", () => {
     await waitFor(() =>
       opsMessages(w).some((one) => readable(one).includes("*Frozen: refund operations* by <@U_ONC1>")),
     );
+    await w.drain();
+    expect(opsMessages(w), "one message tells of the freeze; nothing is still frozen yet").toHaveLength(1);
     await ops(w, "U_ONC1", "thaw refund");
     const card = await waitFor(() =>
       opsMessages(w).find((one) => readable(one).includes("A second person is needed")),
