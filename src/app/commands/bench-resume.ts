@@ -33,6 +33,8 @@ const TIMING = {
   RECONCILE_MAX_MS: "2000",
   LEASE_MS: "4000",
 } as const;
+const CLICK_AGAIN_MS = 4_000;
+const CLICKS_AT_MOST = 15;
 const GOAL_RATIO = 1;
 const GOAL_TAIL = 3;
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -133,13 +135,35 @@ async function makeHeld(bench: BenchWorld, first: number, count: number): Promis
   return fresh();
 }
 
-async function approve(bench: BenchWorld, { approvalId, cardVersion }: HeldRun): Promise<void> {
+/** A click that Slack's limits keep from being judged is told so, and a person clicks again; so does this. */
+async function approve(bench: BenchWorld, run: HeldRun): Promise<number> {
+  for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
+    const began = performance.now();
+    if (!(await clickApprove(bench, run))) {
+      complain("a click was not acknowledged within Slack's three seconds; clicked again");
+      continue;
+    }
+    const ackMs = performance.now() - began;
+    const recorded = async (): Promise<boolean> =>
+      (await bench.db.sql("bench.vote", "SELECT 1 FROM votes WHERE approval_id = $1", [run.approvalId]))
+        .length > 0;
+    const counted = await bench.until("the vote", recorded, CLICK_AGAIN_MS).then(
+      () => true,
+      () => false,
+    );
+    if (counted) return ackMs;
+    complain("a click was acknowledged and not recorded; clicked again");
+  }
+  throw new Error(`the vote on ${run.approvalId} was never recorded`);
+}
+
+async function clickApprove(bench: BenchWorld, { approvalId, cardVersion }: HeldRun): Promise<boolean> {
   const { acked } = await bench.world.slack.control.injectInteraction({
     type: "block_actions",
     user: { id: "U_SUP1" },
-    channel: { id: "C_APPR" },
-    container: { type: "message", channel_id: "C_APPR", message_ts: "1.1" },
-    message: { ts: "1.1" },
+    // In App Home, which shows every approval at once; cards are posted at Slack's pace, one a second.
+    container: { type: "view", view_id: "V_HOME" },
+    view: { id: "V_HOME", type: "home" },
     actions: [
       {
         type: "button",
@@ -149,7 +173,7 @@ async function approve(bench: BenchWorld, { approvalId, cardVersion }: HeldRun):
       },
     ],
   });
-  if (!acked) throw new Error("a click was not acknowledged");
+  return acked;
 }
 
 /** The same queue with nothing of ours behind it, on a database of its own on the same server. */
