@@ -1,8 +1,8 @@
 /**
  * The world moves on between card and click, and between click and dispatch, in each of ten ways, over Slack's wire and against the
  * provider's own count: nothing is sent, the approval is void, and the thread says what changed; where the wish can still be
- * carried out, exactly one new card asks again (S-AP-1 and its variants). Posts are paced, about one a second and channel: every kind
- * in both gaps takes minutes and is played on demand, a share of them in every run.
+ * carried out, exactly one new card asks again (S-AP-1 and its variants). Posts are paced, about one a second and channel: this takes
+ * minutes and is played on demand (`npm run test:kills`).
  */
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -148,6 +148,8 @@ function casesOf(drifts: readonly Drift[]): readonly Case[] {
 const threads = new Map<string, Thread>();
 let house: House;
 let policy = POLICY;
+/** Each press is a click of its own to Slack. */
+let presses = 100_000;
 
 /** Declares the tests of these drifts. Call once, at the top of a file; all when none are named. */
 export function playDrifts(chosen?: readonly string[]): void {
@@ -255,6 +257,7 @@ async function fileAndHold(one: Case): Promise<void> {
 
 /** A click as Slack sends it. Cards come about one a second; a person who had to wait for each would take minutes. */
 async function press(user: string, action: string, value: string): Promise<void> {
+  presses += 1;
   const clicked = await house.world.slack.control.injectInteraction({
     type: "block_actions",
     api_app_id: "A_CS",
@@ -263,7 +266,7 @@ async function press(user: string, action: string, value: string): Promise<void>
     channel: { id: "C_APPR" },
     container: { type: "message", channel_id: "C_APPR", message_ts: "1796000000.000100" },
     message: { ts: "1796000000.000100" },
-    actions: [{ type: "button", action_id: action, block_id: "b", value, action_ts: "1796000100.000100" }],
+    actions: [{ type: "button", action_id: action, block_id: "b", value, action_ts: `1796000100.${presses}` }],
   });
   expect(clicked.acked).toBe(true);
 }
