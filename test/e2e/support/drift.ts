@@ -266,7 +266,9 @@ async function press(user: string, action: string, value: string): Promise<void>
     channel: { id: "C_APPR" },
     container: { type: "message", channel_id: "C_APPR", message_ts: "1796000000.000100" },
     message: { ts: "1796000000.000100" },
-    actions: [{ type: "button", action_id: action, block_id: "b", value, action_ts: `1796000100.${presses}` }],
+    actions: [
+      { type: "button", action_id: action, block_id: "b", value, action_ts: `1796000100.${presses}` },
+    ],
   });
   expect(clicked.acked).toBe(true);
 }
