@@ -86,10 +86,10 @@ export function parseOpsCommand(text: string): ParsedCommand {
   const [first = "", ...rest] = words;
   const verb = verbOf(first);
   if (verb === null) return unknownVerb(first, rest);
-  return commandOf(verb, rest);
+  return commandOf(verb, rest, text);
 }
 
-function commandOf(verb: Verb, rest: readonly string[]): ParsedCommand {
+function commandOf(verb: Verb, rest: readonly string[], typed: string): ParsedCommand {
   switch (verb) {
     case "help":
     case "runs":
@@ -106,7 +106,7 @@ function commandOf(verb: Verb, rest: readonly string[]): ParsedCommand {
     case "retry":
     case "reopen":
     case "close":
-      return withReference(verb, rest);
+      return withReference(verb, rest, typed);
     case "freeze":
     case "thaw":
       return freezing(verb, rest);
@@ -138,6 +138,7 @@ const STATUS_NAMES: Readonly<Record<string, OperationStatus>> = {
 function withReference(
   verb: "show" | "events" | ResolveVerb | "reopen" | "close",
   rest: readonly string[],
+  typed: string,
 ): ParsedCommand {
   const [ref, ...more] = rest;
   const [what, prefix] = verb === "close" ? ["incident", "inc_"] : ["operation", "op_"];
@@ -148,7 +149,7 @@ function withReference(
       suggestion: verb === "close" ? "/ops incidents" : `/ops ${verb} ${prefix}…`,
     };
   }
-  const bad = unreadable(ref);
+  const bad = unreadable(ref, typed);
   if (bad !== null) {
     return {
       ok: false,
@@ -253,10 +254,11 @@ function unescaped(text: string): string {
     .replaceAll("&amp;", "&");
 }
 
-/** The first character that no id holds, ready to show; null: none. */
-function unreadable(word: string): string | null {
-  const found = /[^A-Za-z0-9_]/u.exec(word)?.[0];
-  if (found === undefined) return null;
+/** The first character that no id holds, as it was typed, ready to show; null: none. */
+function unreadable(word: string, typed = word): string | null {
+  const read = /[^A-Za-z0-9_]/u.exec(word)?.[0];
+  if (read === undefined) return null;
+  const found = read === "-" ? (typed.match(DASHES)?.[0] ?? read) : read;
   const code = found.codePointAt(0) ?? 0;
   return `${quoted(found)} (U+${code.toString(16).toUpperCase().padStart(4, "0")})`;
 }

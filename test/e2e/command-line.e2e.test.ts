@@ -246,6 +246,14 @@ describe("bad usage", () => {
     }
   });
 
+  test("a database that is not there is named as what it is, without a trace", async () => {
+    const url = new URL(world.env["DATABASE_URL"] ?? "");
+    url.pathname = "/nowhere_at_all";
+    const ended = await run(["ops", "list"], { ...world.env, DATABASE_URL: url.href });
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toMatch(/^DATABASE_URL does not lead to a database: .*nowhere_at_all/);
+  });
+
   test("a shop file with a mistake changes nothing, and the path in the file is named", async () => {
     const file = path.join(home, "shop.json");
     const order = {

@@ -89,3 +89,10 @@ describe("help", () => {
     }
   });
 });
+
+it("a dash that no id holds is named as it was typed", () => {
+  expect(parseOpsCommand("show op_12\u201134")).toMatchObject({
+    ok: false,
+    sentence: expect.stringContaining("(U+2011)"),
+  });
+});

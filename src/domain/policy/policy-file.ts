@@ -85,10 +85,26 @@ const windowDays = z
   .max(3_650, { error: "must be less than ten years" });
 const noMoneyAuto = z.boolean({ error: "must be true or false: this kind moves no money" });
 
+/** Not a union: there one wrong amount would hide the others of the same map. */
+const autoMoney = z.unknown().transform((value, ctx): boolean | z.output<typeof limit> => {
+  if (typeof value === "boolean") return value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    ctx.addIssue({ code: "custom", message: "must be true, false, or amounts by currency" });
+    return z.NEVER;
+  }
+  const read = limit.safeParse(value);
+  if (read.success) return read.data;
+  for (const issue of read.error.issues) {
+    const { path, message } = problemOf(issue);
+    ctx.addIssue({ code: "custom", path: [...path], message });
+  }
+  return z.NEVER;
+});
+
 const refundKind = z.strictObject({
   orderStatuses: orderStatuses.default(["delivered", "cancelled"]),
   windowDays: windowDays.default(30),
-  auto: z.union([z.boolean(), limit]).optional(),
+  auto: autoMoney.optional(),
   never: limit.default({ GBP: 200_000n, USD: 200_000n }),
   approval: z.array(moneyLine).default([]),
   confirmAmountAbove: limit.default({ GBP: 100_000n }),

@@ -52,6 +52,16 @@ describe("a policy file", () => {
       refund({ auto: { GBP: 50.5 } }),
       "kinds.refund.auto.GBP: must be a whole number",
     ],
+    [
+      "has several wrong automatic amounts, of which none hides another",
+      refund({ auto: { GBP: "5000", USD: -1 } }),
+      "kinds.refund.auto.USD: must not be negative",
+    ],
+    [
+      "has an automatic amount that is none",
+      refund({ auto: 5000 }),
+      "kinds.refund.auto: must be true, false",
+    ],
     ["has a negative amount", refund({ never: { GBP: -1 } }), "kinds.refund.never.GBP: must not be negative"],
     ["has an amount as text", refund({ never: { GBP: "100" } }), "kinds.refund.never.GBP:"],
     ["has an amount beyond a safe integer", refund({ never: { GBP: 2 ** 53 } }), "kinds.refund.never.GBP:"],
