@@ -15,6 +15,7 @@ import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
 import { loadShop } from "./support/shop.js";
 import { interactionForm, sendSigned } from "./support/signed.js";
+import { CARD_TS, standCard } from "./support/standing-card.js";
 import { startWorld, type World } from "./support/world.js";
 
 /** What a person reads, by the table's word for it; written from CONTRACT §4, not from the code that says it. */
@@ -158,16 +159,9 @@ type Answer = { readonly said: string } | { readonly form: Form };
 
 let clicks = 0;
 
-const CARD_TS = "1796000000.000100";
-
-/** The card as it stands in the approvals channel; these approvals are rows that nobody posted. */
-const CARD_STANDS = `
-INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, message_ts)
-VALUES ('card_' || md5($1), 'approval', $1, 'approvals', 'C_APPR', $2) ON CONFLICT DO NOTHING`;
-
 async function click(world: World, wire: Wire, row: DecisionRow, value: string): Promise<Answer> {
   clicks += 1;
-  await database.db.sql(undefined, CARD_STANDS, [value.split(".")[0], CARD_TS]);
+  await standCard(database.db, value.split(".")[0] ?? "");
   const path = `/hooks/${clicks}`;
   const { port } = hooks.address() as AddressInfo;
   const before = lastCall(world);
@@ -259,7 +253,7 @@ const forged = (callback_id: string, about: string): Form => ({
   callback_id,
   private_metadata: JSON.stringify({
     about,
-    place: { channelId: "C_APPR", messageTs: "1796000000.000100", threadTs: null, home: false },
+    place: { channelId: "C_APPR", messageTs: CARD_TS, threadTs: null, home: false },
   }),
 });
 

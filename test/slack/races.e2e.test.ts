@@ -9,6 +9,7 @@ import { waitFor } from "../support/wait.js";
 import { type Held, hold } from "./support/held.js";
 import { loadShop } from "./support/shop.js";
 import { interactionForm, sendSigned } from "./support/signed.js";
+import { CARD_TS, standCard } from "./support/standing-card.js";
 import { startWorld, type World } from "./support/world.js";
 
 const ROUNDS = 50;
@@ -37,8 +38,8 @@ const approve = (user: string, held: Held, round: number) =>
       type: "block_actions",
       ...common(user),
       channel: { id: "C_APPR" },
-      container: { type: "message", channel_id: "C_APPR", message_ts: "1796000000.000100" },
-      message: { ts: "1796000000.000100" },
+      container: { type: "message", channel_id: "C_APPR", message_ts: CARD_TS },
+      message: { ts: CARD_TS },
       trigger_id: world.sandbox.control.issueTrigger(user),
       actions: [
         {
@@ -65,7 +66,7 @@ const deny = (user: string, held: Held, round: number) =>
         callback_id: VIEWS.deny,
         private_metadata: JSON.stringify({
           about: about(held),
-          place: { channelId: "C_APPR", messageTs: "1796000000.000100", threadTs: null, home: false },
+          place: { channelId: "C_APPR", messageTs: CARD_TS, threadTs: null, home: false },
         }),
         state: {
           values: {
@@ -96,6 +97,7 @@ interface Round {
 
 async function race(round: number): Promise<Round> {
   const held = await hold(world);
+  await standCard(database.db, held.approvalId);
   const after = world.sandbox.control.journal(0, 1).at(-1)?.seq ?? 0;
   const [first, second] = round % 2 === 0 ? ([approve, deny] as const) : ([deny, approve] as const);
   const people = round % 2 === 0 ? (["U_SUP1", "U_SUP2"] as const) : (["U_SUP2", "U_SUP1"] as const);
@@ -135,6 +137,7 @@ describe("S-AP-3: Approve and the submitted Deny form in the same moment", () =>
 
   test("after the deadline, no sweep running: refused at the click, EXPIRED and not DENIED, and the form is told the same", async () => {
     const held = await hold(world, { expiresIn: -1 });
+    await standCard(database.db, held.approvalId);
     const after = world.sandbox.control.journal(0, 1).at(-1)?.seq ?? 0;
     await approve("U_SUP1", held, ROUNDS);
     await waitFor(() => told("U_SUP1", after)[0], { everyMs: 4, what: "an answer" });
