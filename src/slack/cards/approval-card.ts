@@ -26,7 +26,7 @@ import {
   withinLimits,
 } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { CUT_MARK, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
 import { amountOf, consequenceOf, kindName, type OperationFacts, resultOf, whatOf } from "./sentences.js";
@@ -45,12 +45,14 @@ export interface ApprovalView {
 /** How much of a planner's reason, a note or a policy sentence a card shows; the rest is one click away. */
 const REASON_MAX = 280;
 const NOTE_MAX = 500;
-const WHY_MAX = 5;
+const WHY_MAX = 12;
+const WHY_LINE_MAX = 200;
 const EARLIER_MAX = 5;
 const CHANGES_MAX = 8;
 const ITEMS_MAX = 6;
 
-export function approvalCard(view: ApprovalView): Message {
+/** In a channel and, with a `blockId` of its own, in App Home: whoever decides reads the same everywhere. */
+export function approvalCard(view: ApprovalView, blockId = "decide"): Message {
   const open = view.approval.state === "PENDING";
   const blocks: KnownBlock[] = [
     header(open ? `Approval needed: ${kindName(view.operation.kind).toLowerCase()}` : headline(view)),
@@ -59,21 +61,10 @@ export function approvalCard(view: ApprovalView): Message {
     ...(open ? whyBlocks(view) : []),
     ...earlierBlocks(view.approval),
     ...wordsOfThePlanner(view.operation),
-    ...endBlocks(view),
+    ...endBlocks(view, blockId),
   ];
   return withinLimits({ text: approvalText(view), blocks }, 3);
 }
-
-/** In App Home the same binding stands in the same rows, with the same buttons; why it is held is said in the row before the last. */
-export function approvalHomeRows(view: ApprovalView): Row[] {
-  const why = view.approval.binding.policy.reasons[0];
-  return [
-    ...boundRows(view),
-    ...(why === undefined ? [] : [{ label: "Why it is held", value: { theirs: why } }]),
-  ];
-}
-
-export const approvalHomeButtons = (view: ApprovalView): ButtonSpec[] => buttonsOf(view);
 
 /** When Slack refuses the card: the same facts in the plainest form that has the same buttons. */
 export function plainApprovalCard(view: ApprovalView): Message {
@@ -155,7 +146,7 @@ function changesBlocks(approval: Approval): KnownBlock[] {
 
 function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): KnownBlock[] {
   const { binding } = approval;
-  const reasons = binding.policy.reasons.slice(0, WHY_MAX).map((reason) => `• ${oneLine(reason)}`);
+  const reasons = reasonLines(binding.policy.reasons);
   // The policy's reason says how it was; this line says how it is.
   const unconfirmed = !binding.bindingUnconfirmed
     ? []
@@ -174,6 +165,18 @@ function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): Kn
     ours(`*If approved:* ${consequenceOf({ ...operation, ...binding })}${cooling}`),
   ];
 }
+
+/** Every reason has a line; what has no room is counted. */
+function reasonLines(reasons: readonly string[]): string[] {
+  const more = reasons.length - WHY_MAX;
+  return [
+    ...reasons.slice(0, WHY_MAX).map((reason) => `• ${clipped(oneLine(reason), WHY_LINE_MAX)}`),
+    ...(more > 0 ? [`• ${more} more under Full text.`] : []),
+  ];
+}
+
+const clipped = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max).replace(/[\uD800-\uDBFF]$/u, "")}${CUT_MARK}`;
 
 function earlierBlocks({ binding }: Approval): KnownBlock[] {
   if (binding.earlier.length === 0) return [];
@@ -197,10 +200,10 @@ function wordsOfThePlanner({ reason }: OperationFacts): KnownBlock[] {
     : [attributed("_Planner's words, unverified:_", oneLine(withoutAddresses(reason)), REASON_MAX)];
 }
 
-function endBlocks(view: ApprovalView): KnownBlock[] {
+function endBlocks(view: ApprovalView, blockId: string): KnownBlock[] {
   const buttons = buttonsOf(view);
   const decided = decisionBlocks(view);
-  return buttons.length === 0 ? decided : [...decided, actions("decide", buttons)];
+  return buttons.length === 0 ? decided : [...decided, actions(blockId, buttons)];
 }
 
 /** Buttons only while a decision is asked for, and the Undo of a cooling-off; a decided card has none. */
@@ -278,10 +281,10 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
   const standing = standingLine(view);
   const { approversNeeded } = approval;
   const given = approversNeeded - missingVotes(approval);
-  const partly = approval.state === "PENDING" && given > 0;
+  const counted = approval.state === "PENDING" && (approversNeeded > 1 || given > 0);
   return [
     ...votes,
-    ...(partly ? [note(`${given} of ${approversNeeded} approvals given.`)] : []),
+    ...(counted ? [note(`${given} of ${approversNeeded} approvals given.`)] : []),
     ...notes,
     ...denied,
     ...suggested,

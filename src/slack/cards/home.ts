@@ -4,17 +4,11 @@ import type { Operation } from "../../domain/operation.js";
 import type { FreezeState } from "../../ops/index.js";
 import type { ListedRun } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
-import { actions, divider, header, note, ours, rows, theirs } from "../blocks/build.js";
+import { actions, divider, header, note, ours, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import {
-  type ApprovalView,
-  approvalHeadline,
-  approvalHomeButtons,
-  approvalHomeRows,
-  stoppableButtons,
-} from "./approval-card.js";
+import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } from "./approval-card.js";
 import { frozenLine, operationLine } from "./ops-views.js";
 import { runTitle } from "./run-card.js";
 
@@ -35,18 +29,19 @@ export interface HomeFacts {
   readonly now: Date;
 }
 
-/** More would not fit a view of a hundred blocks. */
+/** As many are read; as many as fit whole are shown. */
 export const HOME_APPROVALS = 8;
 export const HOME_STOPPABLE = 5;
 export const HOME_TICKETS = 10;
 const HOME_OPERATIONS = 8;
 
 export function homeView(facts: HomeFacts): HomeView {
-  const blocks: KnownBlock[] = [
+  const before: KnownBlock[] = [
     ...(facts.notice === null ? [] : [ours(facts.notice), divider()]),
     header("Approvals for you"),
-    ...approvalBlocks(facts.approvals),
-    ...stoppableBlocks(facts.stoppable),
+  ];
+  const after: KnownBlock[] = [
+    ...stoppableBlocks(facts.stoppable.slice(0, HOME_STOPPABLE)),
     divider(),
     header("Your tickets"),
     ...ticketBlocks(facts.tickets),
@@ -54,16 +49,12 @@ export function homeView(facts: HomeFacts): HomeView {
     note(`As of ${localTime(facts.now)}.`),
     actions("home", [{ action: ACTIONS.homeRefresh, text: "Refresh", value: "refresh" }]),
   ];
-  return {
-    type: "home",
-    blocks:
-      blocks.length <= LIMITS.blocksPerView
-        ? blocks
-        : [...blocks.slice(0, LIMITS.blocksPerView - 2), ...blocks.slice(-2)],
-  };
+  const room = LIMITS.blocksPerView - before.length - after.length;
+  return { type: "home", blocks: [...before, ...approvalBlocks(facts.approvals, room), ...after] };
 }
 
-function approvalBlocks(approvals: HomeFacts["approvals"]): KnownBlock[] {
+/** Each as its card, whole: half of what decides it is no ground for a click. The rest of Home leaves room for one at least. */
+function approvalBlocks(approvals: HomeFacts["approvals"], room: number): KnownBlock[] {
   if (!approvals.ok) {
     return [
       theirs(
@@ -72,13 +63,16 @@ function approvalBlocks(approvals: HomeFacts["approvals"]): KnownBlock[] {
     ];
   }
   if (approvals.views.length === 0) return [ours("Nothing waits for you.")];
-  return [
-    ...approvals.views.flatMap((view) => [
-      ...rows(approvalHomeRows(view)),
-      actions(`decide.${view.approval.id}`, approvalHomeButtons(view)),
-    ]),
-    ...(approvals.more ? [note("There are more; they come up here as these are decided.")] : []),
-  ];
+  const shown: KnownBlock[] = [];
+  let { more } = approvals;
+  for (const view of approvals.views) {
+    const { blocks } = approvalCard(view, `decide.${view.approval.id}`);
+    // One is kept for the line that says there are more.
+    more ||= shown.length + blocks.length > room - 1;
+    if (shown.length + blocks.length > room - 1) break;
+    shown.push(...blocks);
+  }
+  return [...shown, ...(more ? [note("There are more; they come up here as these are decided.")] : [])];
 }
 
 function stoppableBlocks(views: readonly ApprovalView[]): KnownBlock[] {

@@ -1,7 +1,7 @@
 /** View data for tests of pure cards: a held refund of £180.00, and changes to it. */
 import type { Approval, ApprovalState, Change } from "../../../src/domain/approval.js";
 import type { OperationStatus } from "../../../src/domain/operation.js";
-import type { Ticket } from "../../../src/runs/index.js";
+import type { ListedRun, Run, Ticket } from "../../../src/runs/index.js";
 import type { ApprovalView } from "../../../src/slack/cards/approval-card.js";
 import type { OperationFacts } from "../../../src/slack/cards/sentences.js";
 
@@ -181,4 +181,32 @@ export function ticketOf(changes: Partial<Ticket> = {}): Ticket {
     createdAt: AT,
     ...changes,
   };
+}
+
+/** A run as a list of a person's own tickets has it. */
+export function listedRunOf(): ListedRun {
+  const run: Run = {
+    id: `run_${ID}`,
+    ticketId: `tkt_${ID}`,
+    state: "running",
+    version: 1n,
+    planner: "scripted",
+    model: null,
+    ending: null,
+    cancelRequestedBy: null,
+    stepsUsed: 1,
+    stepsMax: 12,
+    inputTokensUsed: 0n,
+    outputTokensUsed: 0n,
+    costUsedMicroUsd: 0n,
+    costMaxMicroUsd: null,
+    activeMs: 0,
+    deadlineMs: 60_000,
+    modelFailures: 0,
+    dueAt: null,
+    leaseToken: 1n,
+    createdAt: AT,
+    updatedAt: AT,
+  };
+  return { run, excerpt: "refund ORD-10042", filer: "U_AGENT" };
 }

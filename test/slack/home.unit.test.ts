@@ -1,0 +1,163 @@
+/** App Home is where somebody decides without the channel: it says what the message card says, whole, or leaves the approval for later. */
+import { describe, expect, test } from "vitest";
+import { approvalCard } from "../../src/slack/cards/approval-card.js";
+import {
+  HOME_APPROVALS,
+  HOME_STOPPABLE,
+  HOME_TICKETS,
+  type HomeFacts,
+  homeView,
+} from "../../src/slack/cards/home.js";
+import { LIMITS } from "../../src/slack/limits.js";
+import { type ApprovalFacts, approvalViewOf, listedRunOf } from "./support/views.js";
+
+const AT = new Date("2026-11-29T12:00:00Z");
+const FACTS: ApprovalFacts = {
+  money: { amountMinor: 18_000n, currency: "GBP" },
+  customerName: "Tom Whitfield",
+  customerRef: "CUS-7",
+  orderRef: "ORD-10042",
+  status: "delivered",
+  reason: "The parcel arrived broken.",
+  itemRefs: [],
+  reasons: [
+    "Refunds above £100.00 GBP need 2 people in the role supervisor.",
+    "The customer of this ticket was not confirmed when this was judged.",
+    "The same refund was done before; this is number 2.",
+  ],
+  note: null,
+  endDetail: "",
+  state: "PENDING",
+  operationStatus: "AWAITING_APPROVAL",
+  changes: [],
+  earlier: 0,
+};
+
+/** Held for three reasons, for two people, one of whom has approved. */
+function held(n = 0, facts: Partial<ApprovalFacts> = {}) {
+  const view = approvalViewOf({ ...FACTS, ...facts });
+  const id = `apr_${n.toString(16).padStart(32, "0")}` as const;
+  const vote = {
+    userId: "U_SUP2",
+    person: "T_HOME:U_SUP2",
+    verdict: "approve",
+    note: "Seen the photo.",
+    role: "supervisor",
+    at: AT,
+  } as const;
+  return {
+    ...view,
+    approval: {
+      ...view.approval,
+      id,
+      approversNeeded: 2,
+      votes: [vote],
+      binding: { ...view.approval.binding, bindingUnconfirmed: true },
+    },
+  };
+}
+
+const EMPTY: HomeFacts = {
+  notice: null,
+  approvals: { ok: true, views: [], more: false },
+  stoppable: [],
+  tickets: [],
+  oncall: null,
+  now: AT,
+};
+
+const home = (facts: Partial<HomeFacts>) => homeView({ ...EMPTY, ...facts });
+const approvals = (...views: ReturnType<typeof held>[]): HomeFacts["approvals"] => ({
+  ok: true,
+  views,
+  more: false,
+});
+const decideIds = (blocks: readonly { block_id?: string | undefined }[]): string[] =>
+  blocks.flatMap(({ block_id: id }) => (id?.startsWith("decide.") === true ? [id] : []));
+
+describe("an approval in Home", () => {
+  test("says everything that decides it: the kind, every reason, the votes, what Approve does", () => {
+    const text = JSON.stringify(home({ approvals: approvals(held()) }).blocks);
+    for (const fact of [
+      "Approval needed: refund",
+      ...FACTS.reasons,
+      "Approving confirms the customer for this operation alone.",
+      "1 of 2 approvals given.",
+      "<@U_SUP2>",
+      "Seen the photo.",
+      "*If approved:* The amount goes back to the customer's original payment method, once.",
+    ]) {
+      expect(text).toContain(fact);
+    }
+  });
+
+  test("says it before the first vote too: none of two is given", () => {
+    const view = held();
+    const none = { ...view, approval: { ...view.approval, votes: [] } };
+    expect(JSON.stringify(home({ approvals: approvals(none) }).blocks)).toContain("0 of 2 approvals given.");
+  });
+
+  test("is block for block the message card, but for the id that tells the buttons of several apart", () => {
+    const view = held(7, {
+      earlier: 3,
+      changes: [{ what: "order_status", from: "packed", to: "delivered" }],
+    });
+    const card = approvalCard(view).blocks.map((block) =>
+      block.type === "actions" ? { ...block, block_id: `decide.${view.approval.id}` } : block,
+    );
+    expect(home({ approvals: approvals(view) }).blocks.slice(1, 1 + card.length)).toEqual(card);
+  });
+
+  test("with more reasons than a card has lines says how many more there are", () => {
+    const reasons = Array.from({ length: 15 }, (_unused, n) => `Reason ${n}.`);
+    expect(JSON.stringify(home({ approvals: approvals(held(0, { reasons })) }).blocks)).toContain(
+      "• 3 more under Full text.",
+    );
+  });
+});
+
+describe("a full Home", () => {
+  const many = Array.from({ length: HOME_APPROVALS }, (_unused, n) =>
+    held(n, { earlier: 5, changes: [{ what: "order_status", from: "packed", to: "delivered" }] }),
+  );
+  const full: Partial<HomeFacts> = {
+    notice: "Approved.",
+    approvals: approvals(...many),
+    stoppable: Array.from({ length: HOME_STOPPABLE }, (_unused, n) => held(100 + n, { state: "APPROVED" })),
+    tickets: Array.from({ length: HOME_TICKETS }, () => listedRunOf()),
+    oncall: { unknown: [], quarantined: [], frozen: [] },
+  };
+
+  test("keeps to Slack's hundred blocks with whole cards only, and says that there are more", () => {
+    const { blocks } = home(full);
+    expect(blocks.length).toBeLessThanOrEqual(LIMITS.blocksPerView);
+    const shown = decideIds(blocks);
+    expect(shown.length).toBeGreaterThanOrEqual(3);
+    expect(shown.length).toBeLessThan(HOME_APPROVALS);
+    expect(shown).toEqual(many.slice(0, shown.length).map(({ approval }) => `decide.${approval.id}`));
+    const text = JSON.stringify(blocks);
+    expect(text.split("*If approved:*")).toHaveLength(shown.length + 1);
+    expect(text).toContain("There are more; they come up here as these are decided.");
+    expect(text).toContain("Refresh");
+    expect(text).toContain("On-call");
+  });
+
+  test("shows the longest card there can be, whole, beside everything else", () => {
+    const [vote] = held().approval.votes;
+    if (vote === undefined) throw new Error("the example has a vote");
+    const view = held();
+    const votes = Array.from({ length: 60 }, () => vote);
+    const { blocks } = home({
+      ...full,
+      approvals: approvals({ ...view, approval: { ...view.approval, votes } }),
+    });
+    expect(blocks.length).toBeLessThanOrEqual(LIMITS.blocksPerView);
+    expect(decideIds(blocks)).toHaveLength(1);
+  });
+
+  test("says nothing of more when all are shown", () => {
+    const { blocks } = home({ approvals: approvals(held(1), held(2)) });
+    expect(decideIds(blocks)).toHaveLength(2);
+    expect(JSON.stringify(blocks)).not.toContain("There are more");
+  });
+});
