@@ -1,7 +1,6 @@
 /** The command line: reads words, loads the command's own file, ends with its exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config/index.js";
-import { dbFailure } from "../db/sqlstate.js";
 import { CountersignError } from "../domain/errors.js";
 import type { LedgerBenchCommand } from "./commands/bench.js";
 import type { BenchResumeOptions } from "./commands/bench-resume.js";
@@ -9,9 +8,7 @@ import type { BenchSlackOptions } from "./commands/bench-slack.js";
 import type { EvaluateOptions } from "./commands/evaluate.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
 import { complain } from "./output.js";
-
-/** No such database; no such user, or a wrong password. */
-const WRONG_DATABASE: ReadonlySet<string> = new Set(["3D000", "28000", "28P01"]);
+import { refusedDatabase } from "./refused-database.js";
 
 const program = new Command("countersign")
   .description("Resolves support tickets by acting, and never moves money twice or without authority.")
@@ -192,13 +189,6 @@ program
   .action(async (options: { story?: string; out: string; watch?: boolean }) =>
     (await import("./commands/demo.js")).demo(options),
   );
-
-/** A database that is named wrongly, or does not let us in, in words; null for anything else. */
-function refusedDatabase(error: unknown): string | null {
-  const sqlstate = dbFailure(error)?.sqlstate;
-  if (sqlstate === undefined || !WRONG_DATABASE.has(sqlstate)) return null;
-  return `DATABASE_URL does not lead to a database: ${error instanceof Error ? error.message : sqlstate}.`;
-}
 
 function wholeNumber(text: string): bigint {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("must be a whole number of minor units.");

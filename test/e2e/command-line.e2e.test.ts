@@ -4,7 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../src/app/demo/ports.js";
 import { startWorld, type World } from "../../src/app/demo/world.js";
+import { openDb } from "../../src/db/connect.js";
+import { sealBlocks } from "../../src/ledger/index.js";
 import { demoShop } from "../../src/shop/index.js";
 import { withDatabases } from "./support/databases.js";
 
@@ -205,7 +208,24 @@ describe("what it shows", () => {
     // At least: proposed, claimed and confirmed of the refund, and the one that waits.
     expect(lines.length).toBeGreaterThanOrEqual(4);
     for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
-    expect(await cs("audit", "verify")).toMatchObject({ code: 0 });
+
+    const of = (kind: RegExp) => lines.filter((line) => kind.test(line)).length;
+    const blocks = of(/^\{"block":/);
+    const all = lines.length - blocks;
+    const rest = of(/"subject":/);
+    expect(rest).toBeGreaterThan(0);
+    const verified = await cs("audit", "verify");
+    expect(verified).toMatchObject({ code: 0 });
+    const { operations } = await json<{ operations: object[] }>("ops", "list");
+    const read = `Intact: ${all} events, ${all - rest} of ${operations.length} operations and ${rest} of freezes, incidents and the policy.`;
+    expect(blocks).toBe(0);
+    expect(verified.stdout).toBe(`${read} 0 blocks seal 0 events; ${all} not sealed yet.\n`);
+
+    const db = openDb({ url: world.databaseUrl, applicationName: "countersign-test", poolSize: 1 });
+    expect(await sealBlocks(db).finally(() => db.close())).toBe(all);
+    expect((await cs("audit", "verify")).stdout).toBe(
+      `${read} 1 block seals ${all} events; 0 not sealed yet.\n`,
+    );
   });
 });
 
@@ -253,6 +273,21 @@ describe("bad usage", () => {
     expect(ended).toMatchObject({ code: 2, stdout: "" });
     expect(ended.stderr).toMatch(/^DATABASE_URL does not lead to a database: .*nowhere_at_all/);
   });
+
+  test.each([["ops", "list"], ["migrate"], ["audit", "verify"], ["run", "TCK-2002"]])(
+    "a database that does not answer is one sentence: %s %s",
+    async (...args) => {
+      const port = await freePort();
+      for (const host of ["127.0.0.1", "localhost"]) {
+        const DATABASE_URL = `postgresql://someone:secret@${host}:${port}/countersign`;
+        expect(await run(args, { ...world.env, DATABASE_URL })).toEqual({
+          code: 2,
+          stdout: "",
+          stderr: `DATABASE_URL does not answer (${host}:${port}): is the database, or the demo, running?\n`,
+        });
+      }
+    },
+  );
 
   test("a shop file with a mistake changes nothing, and the path in the file is named", async () => {
     const file = path.join(home, "shop.json");

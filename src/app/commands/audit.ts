@@ -1,5 +1,5 @@
 import { counted } from "../../domain/text/counted.js";
-import { exportAudit, verifyAudit } from "../../ledger/index.js";
+import { type AuditReport, exportAudit, verifyAudit } from "../../ledger/index.js";
 import { CommandFailure } from "../exit.js";
 import { print } from "../output.js";
 import { withDb } from "./open.js";
@@ -23,8 +23,18 @@ export async function verify(): Promise<void> {
           : `Broken: ${first.what} ${first.where}${first.operationId === null ? "" : ` of ${first.operationId}`}: ${first.problem}`,
       );
     }
-    print(
-      `Intact: ${counted(report.events, "event")} of ${counted(report.operations, "operation")}, ${report.sealedEvents} of them in ${counted(report.blocks, "block")}.`,
-    );
+    print(intactSentence(report));
   });
+}
+
+/**
+ * What was read, and how much of it the blocks hold: they hold every event, also those that are of no operation. Blocks are read last,
+ * so under load they may hold more than was counted: they are never said to be a part of it.
+ */
+export function intactSentence(report: Omit<AuditReport, "intact" | "broken">): string {
+  const all = report.events + report.subjectEvents;
+  const read = `${counted(all, "event")}, ${report.events} of ${counted(report.operations, "operation")} and ${report.subjectEvents} of freezes, incidents and the policy`;
+  const open = Math.max(0, all - report.sealedEvents);
+  const seal = report.blocks === 1 ? "seals" : "seal";
+  return `Intact: ${read}. ${counted(report.blocks, "block")} ${seal} ${counted(report.sealedEvents, "event")}; ${open} not sealed yet.`;
 }
