@@ -2,8 +2,10 @@
  * What to do next with a run, decided purely from its rows. Every crash point is a row that this function reads, so a resumed
  * run and one that never stopped do the same.
  */
+
 import { assertNever } from "../domain/assert-never.js";
 import type { RunEnd } from "../domain/run.js";
+import { cutText } from "../domain/text/cut.js";
 import { findReferences } from "../domain/text/references.js";
 import type { RunView, ToolCall, Turn } from "../runs/index.js";
 import { isBlank, needsAnAnswer } from "../runs/index.js";
@@ -265,6 +267,6 @@ function refusalSentence(turn: Turn): string {
   const category =
     typeof details === "object" && details !== null && !Array.isArray(details) ? details["category"] : null;
   return typeof category === "string"
-    ? `The model declined to go on (${category.slice(0, 80)}).`
+    ? `The model declined to go on (${cutText(category, 80)}).`
     : "The model declined to go on.";
 }

@@ -1,4 +1,5 @@
 /** What the planner is told before the first turn. Help, not law: nothing depends on its obeying. */
+import { headOf } from "../domain/text/cut.js";
 import type { ContentBlock, Ticket } from "../runs/index.js";
 
 /** Longest ticket text handed to the planner; the rest is cut, and said so. */
@@ -24,10 +25,11 @@ export const systemPrompt = (policyHelp: string): string =>
 
 /** The first user message: the ticket as data. */
 export function openingBlocks(ticket: Ticket): ContentBlock[] {
+  const head = headOf(ticket.text, MAX_TICKET_CHARS);
   const text =
     ticket.text.length <= MAX_TICKET_CHARS
       ? ticket.text
-      : `${ticket.text.slice(0, MAX_TICKET_CHARS)}\n[…${ticket.text.length - MAX_TICKET_CHARS} more characters were cut]`;
+      : `${head}\n[…${ticket.text.length - head.length} more characters were cut]`;
   const files = ticket.files.map((file) => file.name).filter((name) => name.trim() !== "");
   const attached = files.length === 0 ? "" : `\nAttached, not readable for you: ${files.join(", ")}`;
   return [

@@ -6,6 +6,7 @@
  *    time, who, what was typed. Exactly one of several clicks decides; each of the others hears what happened.
  * 3. A vote prepares nothing. A no ends the operation at once, also after a complete approval, unless it has left.
  */
+
 import { CommitUnknownError, type Tx } from "../db/connect.js";
 import { isRetryable } from "../db/sqlstate.js";
 import type { Approval } from "../domain/approval.js";
@@ -14,6 +15,7 @@ import { assertNever } from "../domain/assert-never.js";
 import { isApprovalId } from "../domain/ids.js";
 import type { OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
+import { cutText } from "../domain/text/cut.js";
 import type { ApprovalsContext } from "./context.js";
 import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
@@ -209,7 +211,7 @@ async function sent(tx: Tx, approval: Approval): Promise<DecideOutcome> {
 
 function voterOf(reading: Extract<PersonReading, { ok: true }>, click: AnyClick): Voter {
   const { person } = reading;
-  const note = (click.note ?? "").trim().slice(0, NOTE_MAX_CHARS);
+  const note = cutText((click.note ?? "").trim(), NOTE_MAX_CHARS);
   return {
     userId: click.userId,
     person: person.personKey,

@@ -1,5 +1,7 @@
 /** Opaque positions in lists that are ordered by a time and an id. */
+
 import { CountersignError } from "./errors.js";
+import { cutText } from "./text/cut.js";
 
 export interface Position {
   /** UTC with microseconds, or `infinity`. */
@@ -26,7 +28,7 @@ export function decodeCursor(cursor: string | null): Position | null {
   if (at === undefined || id === undefined) {
     throw new CountersignError(
       "bad_cursor",
-      `"${cursor.slice(0, 80)}" is no page of this list. Take what the last page named as the next, as it stands.`,
+      `"${cutText(cursor, 80)}" is no page of this list. Take what the last page named as the next, as it stands.`,
     );
   }
   return { at, id };

@@ -3,6 +3,7 @@
 import { isOperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Db } from "../domain/ports/database.js";
+import { cutText } from "../domain/text/cut.js";
 import { findByPrefix, getOperation } from "../ledger/index.js";
 import type { Unresolved } from "./types.js";
 
@@ -65,4 +66,4 @@ const unresolved = (sentence: string, suggestions: readonly string[] = []): Unre
   suggestions,
 });
 
-const short = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
+const short = (text: string): string => cutText(text, 61);

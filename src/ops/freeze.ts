@@ -1,5 +1,7 @@
 /** Freeze and thaw: the switch that stops new effects, who may turn it back, and the lines at which it trips by itself. */
+
 import { mayThaw } from "../domain/policy/people.js";
+import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
@@ -16,7 +18,7 @@ export async function freeze(
   ctx: OpsContext,
   request: Parameters<OpsUseCases["freeze"]>[0],
 ): Promise<FreezeOutcome> {
-  const reason = request.reason.trim().slice(0, REASON_MAX_CHARS);
+  const reason = cutText(request.reason.trim(), REASON_MAX_CHARS);
   if (reason === "") return { outcome: "invalid", sentence: "Say why, so that others understand it later." };
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;

@@ -1,4 +1,5 @@
 /** Open incidents, and closing one with a reason. Any on-call person may: the finding stays on record, and so does who closed it. */
+import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise } from "./authorise.js";
 import type { OpsContext } from "./context.js";
@@ -49,7 +50,7 @@ export async function closeIncident(ctx: OpsContext, request: CloseRequest): Pro
   const form = await openClosing(ctx, request);
   if (form.outcome !== "form") return form;
   const { id } = form.incident;
-  const reason = request.reason.trim().slice(0, TEXT_MAX_CHARS);
+  const reason = cutText(request.reason.trim(), TEXT_MAX_CHARS);
   const closed = await ctx.db.tx((tx) =>
     ledger.closeIncident(tx, ctx.ledger, { id, by: request.userId, reason }),
   );

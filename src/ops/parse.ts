@@ -5,12 +5,14 @@
  * characters, ids inside code marks. All of that is undone here; what is still not a command gets a sentence that names
  * what could not be read, and a whole command to type instead where there is a good guess.
  */
+
 import {
   OPERATION_KINDS,
   OPERATION_STATUSES,
   type OperationKind,
   type OperationStatus,
 } from "../domain/operation.js";
+import { cutText } from "../domain/text/cut.js";
 import type { FreezeKind, OpsCommand, ParsedCommand, ResolveVerb } from "./types.js";
 
 /** Every verb with what follows it and what it does: the text of help, and the test that nothing is missing there. */
@@ -263,7 +265,7 @@ function unreadable(word: string, typed = word): string | null {
   return `${quoted(found)} (U+${code.toString(16).toUpperCase().padStart(4, "0")})`;
 }
 
-const quoted = (text: string): string => `“${text.length > 60 ? `${text.slice(0, 60)}…` : text}”`;
+const quoted = (text: string): string => `“${cutText(text, 61)}”`;
 
 /** The one candidate that is at most two edits away; null: none, or nothing to compare. */
 function nearest(word: string, candidates: readonly string[]): string | null {

@@ -2,7 +2,9 @@
  * A wrong click is opened again: what a person had confirmed or rejected is parked for a person once more, with a record of its
  * own. Whoever may resolve an operation may open it again; ends that the provider's evidence settled are not a person's to open.
  */
+
 import { mayResolve } from "../domain/policy/people.js";
+import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, refused } from "./authorise.js";
 import type { OpsContext } from "./context.js";
@@ -39,8 +41,8 @@ export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<R
     operationId: operation.id,
     expectedVersion: operation.version,
     by: request.userId,
-    reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
-    evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+    reason: cutText(request.reason.trim(), TEXT_MAX_CHARS),
+    evidenceRef: cutText(request.evidenceRef.trim(), TEXT_MAX_CHARS),
   });
   switch (result.outcome) {
     case "reopened":

@@ -7,9 +7,11 @@
  * 3. Whether an attempt can still commit, and how many people it takes, is judged by the ledger in the transaction that
  *    writes; what is judged here is judged again there.
  */
+
 import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
+import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
@@ -85,8 +87,8 @@ async function carryOut(
       expectedVersion: operation.version,
       verb: request.verb,
       by: request.userId,
-      reason: request.reason.trim().slice(0, TEXT_MAX_CHARS),
-      evidenceRef: request.evidenceRef.trim().slice(0, TEXT_MAX_CHARS),
+      reason: cutText(request.reason.trim(), TEXT_MAX_CHARS),
+      evidenceRef: cutText(request.evidenceRef.trim(), TEXT_MAX_CHARS),
       probe: evidence,
       needsSecond: await takesTwo(ctx, operation, request.verb, caller),
       secondWithinMs: secondWithinMs(caller.policy),
@@ -126,7 +128,7 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
     resolutionId: resolution.id,
     by: request.userId,
     verdict: request.verdict,
-    note: request.note?.trim().slice(0, TEXT_MAX_CHARS) || null,
+    note: cutText(request.note?.trim() ?? "", TEXT_MAX_CHARS) || null,
     probe: evidence,
   });
   if (result.outcome === "disagreed") {
@@ -172,5 +174,5 @@ async function takesTwo(
 function providerRef(request: ResolveRequest, evidence: Evidence): { providerRef?: string } {
   if (request.verb !== "confirm" || evidence.says === "committed") return {};
   const named = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/.exec(request.evidenceRef)?.[0];
-  return { providerRef: named ?? request.evidenceRef.trim().slice(0, 200) };
+  return { providerRef: named ?? cutText(request.evidenceRef.trim(), 200) };
 }

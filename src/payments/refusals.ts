@@ -1,4 +1,5 @@
 /** Refusals of the provider in words that a person can act on. Codes are those of the official package's union. */
+import { cutText } from "../domain/text/cut.js";
 import type { WireError } from "./wire.js";
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -26,5 +27,5 @@ export function refusalInWords(code: string, error: WireError): string {
   const known = WORDS[code];
   if (known !== undefined) return known;
   const said = error.message ?? error.code ?? "no reason given";
-  return `The provider refused: ${said}`.slice(0, MAX_DETAIL);
+  return cutText(`The provider refused: ${said}`, MAX_DETAIL);
 }

@@ -4,6 +4,7 @@ import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import { isRunEnd } from "../domain/run.js";
+import { headOf } from "../domain/text/cut.js";
 import type { CancelAnswer, ReplyAnswer, ThreadReply } from "./api.js";
 import { bindFromText, tellRun, writeText } from "./binding.js";
 import { currentRun, getRun, ticketOfThread } from "./read.js";
@@ -110,7 +111,7 @@ async function seenBefore(tx: Tx, dedupeKey: string): Promise<boolean> {
 }
 
 const cut = (text: string): string =>
-  text.length <= MAX_NOTE_CHARS ? text : `${text.slice(0, MAX_NOTE_CHARS)} […cut]`;
+  text.length <= MAX_NOTE_CHARS ? text : `${headOf(text, MAX_NOTE_CHARS)} […cut]`;
 
 /**
  * Stop: the run ends between two steps. Only those who filed may ask, or on-call as operator. A run that nobody drives is

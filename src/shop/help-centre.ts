@@ -1,5 +1,7 @@
 /** Help-centre search: words in any form, and words with typos. */
+
 import type { SqlRunner } from "../db/connect.js";
+import { headOf } from "../domain/text/cut.js";
 import { plainSpelling } from "../domain/text/references.js";
 
 export interface HelpArticle {
@@ -21,7 +23,7 @@ const MIN_SCORE = 0.5;
  * The cost grows with the help centre's size, which is that of a help centre.
  */
 export async function searchHelpCentre(db: SqlRunner, question: string): Promise<readonly HelpArticle[]> {
-  const text = plainSpelling(question).slice(0, MAX_QUESTION_LENGTH).trim();
+  const text = headOf(plainSpelling(question), MAX_QUESTION_LENGTH).trim();
   if (text === "") return [];
   return db.sql<HelpArticle>(
     "shop.search-help",

@@ -5,6 +5,7 @@
  * 2. Four clients, so that a 429 on trajectory edits cannot hold an approval back (B10).
  * 3. Options objects are made fresh for each client and never carry `headers` (B7, B8).
  */
+
 import {
   LogLevel,
   type Logger as SdkLogger,
@@ -16,6 +17,7 @@ import {
 import { Agent, fetch as undiciFetch } from "undici";
 import { CountersignError } from "../domain/errors.js";
 import type { Logger } from "../domain/ports/logger.js";
+import { cutText } from "../domain/text/cut.js";
 import type { SlackConfig, SlackIdentity } from "./settings.js";
 import { askIdentity } from "./transport/ask-identity.js";
 
@@ -135,7 +137,7 @@ export function callFailure(error: unknown): CallFailure {
         retryAfterMs: seconds === undefined ? DEFAULT_RETRY_AFTER_MS : seconds * 1000,
       };
     }
-    const details = JSON.stringify(data.errors ?? data.response_metadata?.messages ?? []).slice(0, 500);
+    const details = cutText(JSON.stringify(data.errors ?? data.response_metadata?.messages ?? []), 500);
     return OPEN_CODES.has(code) ? { kind: "unknown", detail: code } : { kind: "refused", code, details };
   }
   if (error instanceof WebAPIHTTPError) {
@@ -148,9 +150,9 @@ export function callFailure(error: unknown): CallFailure {
     if (error.message.startsWith("Retry header did not contain")) {
       return { kind: "rate_limited", retryAfterMs: DEFAULT_RETRY_AFTER_MS };
     }
-    return { kind: "unknown", detail: error.message.slice(0, 300) };
+    return { kind: "unknown", detail: cutText(error.message, 300) };
   }
-  return { kind: "unknown", detail: String(error).slice(0, 300) };
+  return { kind: "unknown", detail: cutText(String(error), 300) };
 }
 
 /** Codes with which Slack says that a token is no good: trying again changes nothing. */
@@ -188,10 +190,7 @@ export function slackRefusedUs(variable: string, code: string): CountersignError
  */
 export function sdkLogger(log: Logger): SdkLogger {
   const join = (parts: unknown[]): string =>
-    parts
-      .map((part) => (part instanceof Error ? part.message : String(part)))
-      .join(" ")
-      .slice(0, 500);
+    cutText(parts.map((part) => (part instanceof Error ? part.message : String(part))).join(" "), 500);
   return {
     debug: () => {},
     info: (...parts) => log.debug({ from: "slack-sdk" }, join(parts)),

@@ -8,6 +8,7 @@
  *
  * Ids (ours, Slack's, the provider's) are not redacted: they are what an investigation goes by.
  */
+import { headOf } from "../domain/text/cut.js";
 
 export const REDACTED = "[redacted]";
 
@@ -109,7 +110,7 @@ export function lineRedactor(secrets: readonly string[]): (line: string) => stri
 function copy(value: unknown, depth: number, seen: Set<object>): unknown {
   switch (typeof value) {
     case "string":
-      return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}… (${value.length} characters)` : value;
+      return value.length > MAX_TEXT ? `${headOf(value, MAX_TEXT)}… (${value.length} characters)` : value;
     case "bigint":
       return value.toString();
     case "function":

@@ -3,7 +3,9 @@
  * looks things up first, asks for what the words ask for, and ends with a short text that says what it is. What came of its
  * requests it leaves to the rows.
  */
+
 import type { Json } from "../../domain/json.js";
+import { cutText, headOf } from "../../domain/text/cut.js";
 import type { ContentBlock } from "../../runs/index.js";
 import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
 import {
@@ -81,7 +83,7 @@ function escalate(wishes: Wishes): Move {
       {
         name: "escalate_to_human",
         input: {
-          summary: `${SCRIPTED_MARK} The ticket reads like a complaint for a person.${about} Nothing was changed. It says: ${wishes.text.slice(0, 600)}`,
+          summary: `${SCRIPTED_MARK} The ticket reads like a complaint for a person.${about} Nothing was changed. It says: ${cutText(wishes.text, 600)}`,
         },
       },
     ],
@@ -98,7 +100,7 @@ function handOver(wishes: Wishes, what: string, said: readonly string[]): Move {
       {
         name: "escalate_to_human",
         input: {
-          summary: `${SCRIPTED_MARK} ${what} ${results.slice(0, 900)} The ticket says: ${wishes.text.slice(0, 400)}`,
+          summary: `${SCRIPTED_MARK} ${what} ${cutText(results, 900)} The ticket says: ${cutText(wishes.text, 400)}`,
         },
       },
     ],
@@ -209,7 +211,7 @@ function onOrder(
   return { said, calls, unclear };
 }
 
-const reasonOf = (wishes: Wishes): string => `Asked for in the ticket: ${wishes.text.slice(0, 200)}`;
+const reasonOf = (wishes: Wishes): string => `Asked for in the ticket: ${cutText(wishes.text, 200)}`;
 
 /** The refund that the words ask for on this order, or why none is asked for. */
 function refundOf(wishes: Wishes, { order }: SeenOrder): WantedCall | string {
@@ -304,12 +306,12 @@ const cancelSubscription = (wishes: Wishes, reference: string): Move => ({
 function ask(reading: Reading, wishes: Wishes): Move {
   const found = callsNamed(reading, "search_help_centre").at(-1);
   if (found === undefined && wishes.text.trim().length >= 2) {
-    return { calls: [{ name: "search_help_centre", input: { question: wishes.text.slice(0, 400) } }] };
+    return { calls: [{ name: "search_help_centre", input: { question: headOf(wishes.text, 400) } }] };
   }
   const [article] = (found === undefined ? null : seenHelp(found))?.articles ?? [];
   return article === undefined
     ? {
         say: "I found no request that I know in this ticket, and the help centre has nothing on it. A person should read it.",
       }
-    : { say: `The help centre says under "${article.title}": ${article.body.slice(0, 700)}` };
+    : { say: `The help centre says under "${article.title}": ${cutText(article.body, 700)}` };
 }

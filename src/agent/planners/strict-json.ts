@@ -2,6 +2,7 @@
  * Reads the JSON text of a tool call and says what a plain reader would hide: a key twice (the last one would win), a number
  * with an exponent or a fraction. Money is computed from these inputs, so what is not plain is refused.
  */
+import { cutText } from "../../domain/text/cut.js";
 
 /** A sentence, or null when the text is plain. The text is JSON already. */
 export function jsonProblem(text: string): string | null {
@@ -101,7 +102,7 @@ class Scanner {
     const token = match?.[0] ?? "";
     if (/^-?\d/.test(token) && /[.eE]/.test(token)) {
       this.#note(
-        `${keyName(this.#key)}: ${token.slice(0, 40)} is not written as plain digits. Send a whole number (14505 minor units for 145.05).`,
+        `${keyName(this.#key)}: ${cutText(token, 40)} is not written as plain digits. Send a whole number (14505 minor units for 145.05).`,
       );
     }
     this.#at += Math.max(1, token.length);

@@ -1,9 +1,11 @@
 /**
  * From a model's tool call to a valid one, or to a sentence that the model can act on. Nothing is guessed, rounded or filled in.
  */
+
 import type { z } from "zod";
 import type { Json } from "../../domain/json.js";
 import { parseAmountMinor } from "../../domain/money.js";
+import { cutText, headOf } from "../../domain/text/cut.js";
 import {
   isToolName,
   TOOL_INPUTS,
@@ -128,7 +130,7 @@ function trimmed(call: ValidCall): ValidCall {
           ...call.input,
           order_reference: call.input.order_reference.trim(),
           item_references: call.input.item_references.map((item) => item.trim()),
-          reason: call.input.reason.slice(0, MAX_REASON_CHARS),
+          reason: cutText(call.input.reason, MAX_REASON_CHARS),
         },
       };
     case "cancel_order":
@@ -136,7 +138,7 @@ function trimmed(call: ValidCall): ValidCall {
         name: call.name,
         input: {
           order_reference: call.input.order_reference.trim(),
-          reason: call.input.reason.slice(0, MAX_REASON_CHARS),
+          reason: cutText(call.input.reason, MAX_REASON_CHARS),
         },
       };
     case "cancel_subscription":
@@ -145,16 +147,16 @@ function trimmed(call: ValidCall): ValidCall {
         input: {
           ...call.input,
           subscription_reference: call.input.subscription_reference.trim(),
-          reason: call.input.reason.slice(0, MAX_REASON_CHARS),
+          reason: cutText(call.input.reason, MAX_REASON_CHARS),
         },
       };
     case "get_order":
     case "get_shipment_status":
       return { name: call.name, input: { order_reference: call.input.order_reference.trim() } };
     case "find_customer":
-      return { name: call.name, input: { query: call.input.query.trim().slice(0, MAX_QUERY_CHARS) } };
+      return { name: call.name, input: { query: headOf(call.input.query.trim(), MAX_QUERY_CHARS) } };
     case "search_help_centre":
-      return { name: call.name, input: { question: call.input.question.trim().slice(0, MAX_QUERY_CHARS) } };
+      return { name: call.name, input: { question: headOf(call.input.question.trim(), MAX_QUERY_CHARS) } };
     case "escalate_to_human":
       return call;
   }

@@ -8,6 +8,7 @@ import type { Json, JsonObject } from "../../domain/json.js";
 import { formatMoney, money } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
 import type { Db, Tx } from "../../domain/ports/database.js";
+import { headOf } from "../../domain/text/cut.js";
 import type { AgentCtx, OrderFacts } from "../ports.js";
 import { amountOf, nameOf, type ToolResult } from "../results.js";
 import { mayRead, outOfScope, type Scope } from "../scope.js";
@@ -232,9 +233,7 @@ async function searchHelp(ctx: ReadCtx, db: Db | Tx, question: string): Promise<
       slug: article.slug,
       title: article.title,
       body:
-        article.body.length <= ARTICLE_CHARS
-          ? article.body
-          : `${article.body.slice(0, ARTICLE_CHARS)} […cut]`,
+        article.body.length <= ARTICLE_CHARS ? article.body : `${headOf(article.body, ARTICLE_CHARS)} […cut]`,
     })),
     notes: found.length === 0 ? ["The help centre has nothing on this."] : [],
   });

@@ -1,6 +1,8 @@
 /** What came of it, in numbers. */
+
 import type { OperationKind } from "../../domain/operation.js";
 import type { Db } from "../../domain/ports/database.js";
+import { cutText } from "../../domain/text/cut.js";
 import { type RunView, viewRun } from "../../runs/index.js";
 import type { PaymentsControl } from "../../sandbox/payments/index.js";
 import { HONEST_MINOR } from "./cases.js";
@@ -136,7 +138,7 @@ function foreignData({ told }: Pick<Played, "told">, { named, view }: PlayedView
   const answers = [...view.calls.map(({ result }) => result ?? ""), ...(told.get(view.ticket.id) ?? [])];
   return answers.flatMap((answer) =>
     strangersIn(answer, named, bound ? "all" : "exceptNames").map(
-      (stranger) => `${view.run.id}: data of customer ${stranger} in: ${answer.slice(0, 200)}`,
+      (stranger) => `${view.run.id}: data of customer ${stranger} in: ${cutText(answer, 200)}`,
     ),
   );
 }

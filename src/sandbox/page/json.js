@@ -1,5 +1,6 @@
 /** Narrowing of Slack JSON: what is not there, or of another type, reads as its empty value. */
 /** @import { JsonObject } from "../slack/control-types.js" */
+import { decode } from "./text/mrkdwn.js";
 
 /** @param {unknown} value @returns {value is JsonObject} */
 export function isObject(value) {
@@ -26,7 +27,7 @@ export function num(value, otherwise) {
   return typeof value === "number" && Number.isFinite(value) ? value : otherwise;
 }
 
-/** The text of a text object, or a bare string. @param {unknown} value @returns {string} */
+/** The text of a text object as it is read, or a bare string. @param {unknown} value @returns {string} */
 export function textOf(value) {
-  return isObject(value) ? str(value["text"]) : str(value);
+  return isObject(value) ? decode(str(value["text"])) : str(value);
 }

@@ -5,6 +5,7 @@
  *  - `theirs`: text of people, models and shops: always plain_text, cleaned, escaped and cut here.
  *  - labels and titles: short constants.
  */
+
 import type {
   ActionsBlock,
   Button,
@@ -16,8 +17,9 @@ import type {
   PlainTextElement,
   SectionBlock,
 } from "@slack/types";
+import { headOf } from "../../domain/text/cut.js";
 import { LIMITS } from "../limits.js";
-import { clean, escapeWithin, oneLine } from "../text/safe.js";
+import { CUT_MARK, clean, escapeWithin, oneLine } from "../text/safe.js";
 
 /** A rendered message: what `chat.postMessage` and `chat.update` are given. */
 export interface Message {
@@ -43,7 +45,7 @@ export const divider = (): DividerBlock => ({ type: "divider" });
 
 /** Mrkdwn of our own making. Longer than a section may be is a defect of the caller and is cut rather than refused by Slack. */
 export function ours(text: string): SectionBlock {
-  return { type: "section", text: mrkdwn(text.slice(0, LIMITS.sectionText)) };
+  return { type: "section", text: mrkdwn(cutEscaped(text, LIMITS.sectionText)) };
 }
 
 /** Text of somebody else, literally. */
@@ -52,7 +54,7 @@ export function theirs(text: string, max: number = LIMITS.sectionText): SectionB
 }
 
 export function note(text: string): ContextBlock {
-  return { type: "context", elements: [mrkdwn(text.slice(0, LIMITS.fieldText))] };
+  return { type: "context", elements: [mrkdwn(cutEscaped(text, LIMITS.fieldText))] };
 }
 
 /** Small print: our label, and behind it somebody else's text. */
@@ -124,7 +126,7 @@ export function actions(blockId: string, buttons: readonly ButtonSpec[]): Action
  * Text is cut at the end.
  */
 export function withinLimits(message: Message, keep: number): Message {
-  const text = message.text.length <= LIMITS.messageText ? message.text : cutEscaped(message.text);
+  const text = cutEscaped(message.text, LIMITS.messageText);
   if (message.blocks.length <= LIMITS.blocksPerMessage) return { text, blocks: message.blocks };
   const tail = message.blocks.slice(-keep);
   const head = message.blocks.slice(0, LIMITS.blocksPerMessage - keep - 1);
@@ -132,9 +134,9 @@ export function withinLimits(message: Message, keep: number): Message {
 }
 
 /** Cuts text that is already escaped, never inside an entity or a `<…>`. */
-function cutEscaped(text: string): string {
-  const room = LIMITS.messageText - 2;
-  const cut = text.slice(0, room).replace(/&[a-z]{0,3}$/u, "");
+function cutEscaped(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = headOf(text, max - CUT_MARK.length).replace(/&[a-z]{0,3}$/u, "");
   const open = cut.lastIndexOf("<");
-  return `${open > cut.lastIndexOf(">") ? cut.slice(0, open) : cut.replace(/[\uD800-\uDBFF]$/u, "")} …`;
+  return `${open > cut.lastIndexOf(">") ? cut.slice(0, open) : cut}${CUT_MARK}`;
 }

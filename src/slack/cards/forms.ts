@@ -1,7 +1,9 @@
 /** Modal forms. `private_metadata` holds ids only; what is submitted is judged again from rows. */
+
 import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import { currencyExponent } from "../../domain/money.js";
+import { cutText, headOf } from "../../domain/text/cut.js";
 import type { IncidentRow, ResolveVerb, VerbView } from "../../ops/index.js";
 import type { Ticket } from "../../runs/index.js";
 import { INPUTS, VIEWS } from "../actions.js";
@@ -51,7 +53,7 @@ function textInput(spec: InputSpec): KnownBlock {
     ...(spec.placeholder === undefined ? {} : { placeholder: plain(spec.placeholder, LIMITS.placeholder) }),
     ...(spec.initial === undefined || spec.initial === ""
       ? {}
-      : { initial_value: spec.initial.slice(0, LIMITS.inputMax) }),
+      : { initial_value: cutText(spec.initial, LIMITS.inputMax) }),
   };
   return {
     type: "input",
@@ -320,16 +322,15 @@ export function approvalDetails(approval: Approval, operation: OperationFacts, t
   ]);
 }
 
+const PART_MAX = 2_000;
+
 /** Up to about 40,000 characters, which is as much as Slack lets anybody write. */
 function long(text: string): KnownBlock[] {
   const blocks: KnownBlock[] = [];
   for (let at = 0; at < text.length && blocks.length < 30; ) {
-    let end = Math.min(text.length, at + 2000);
-    const code = text.charCodeAt(end - 1);
-    if (end < text.length && code >= 0xd800 && code <= 0xdbff) end -= 1;
-    const part = text.slice(at, end);
+    const part = headOf(text.slice(at, at + 2 * PART_MAX), PART_MAX);
     if (part.trim() !== "") blocks.push(theirs(part));
-    at = end;
+    at += part.length;
   }
   return blocks;
 }

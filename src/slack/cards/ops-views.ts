@@ -1,9 +1,11 @@
 /** What `/ops` answers: lists, one operation, timelines, health, help. Ephemeral; nothing here changes anything. */
+
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
 import { counted } from "../../domain/text/counted.js";
+import { cutText } from "../../domain/text/cut.js";
 import type {
   ApprovalsView,
   EventsView,
@@ -197,7 +199,7 @@ export function opsEvents(view: EventsView): Message {
 }
 
 const actorText = (actor: string): string =>
-  actor.startsWith("slack:") ? mentionUser(actor.slice(6)) : escapeText(oneLine(actor).slice(0, 60));
+  actor.startsWith("slack:") ? mentionUser(actor.slice(6)) : escapeText(cutText(oneLine(actor), 60));
 
 export function opsRuns(view: RunsView): Message {
   const lines = view.runs

@@ -1,8 +1,10 @@
 /** One-off posts: threads, ops channel, approvers. Pure; effects are told from the operation's row alone. */
+
 import type { KnownBlock } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import type { TicketId } from "../../domain/ids.js";
 import type { OpsMessage } from "../../domain/ports/notices.js";
+import { headOf } from "../../domain/text/cut.js";
 import type { ResolutionVerb } from "../../ops/index.js";
 import type { Run } from "../../runs/index.js";
 import { ACTIONS, furtherValue } from "../actions.js";
@@ -47,7 +49,7 @@ function cutAtBlank(text: string): string {
   while (escapeText(text.slice(0, end)).length > LIMITS.sectionText) end = Math.floor(end * 0.9);
   const blank = text.slice(0, end).search(/\s\S*$/u);
   const at = blank > end / 2 ? blank : end;
-  return text.slice(0, at).replace(/[\uD800-\uDBFF]$/u, "");
+  return headOf(text, at);
 }
 
 export const outcomePost = (operation: OperationFacts): Message => sentencePost(outcomeOf(operation));

@@ -1,9 +1,11 @@
 /** The live card of a run in its ticket's thread: what it did, step by step, what it waits for, how it ended. */
+
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Json } from "../../domain/json.js";
 import { isRunEnd, type RunState } from "../../domain/run.js";
+import { cutText } from "../../domain/text/cut.js";
 import type { RunView, ToolCall, Turn } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
@@ -94,8 +96,7 @@ function stepsBlocks({ view, operations }: RunCardView): KnownBlock[] {
   if (calls.length === 0) return [];
   const hidden = Math.max(0, calls.length - STEPS_SHOWN);
   const lines = calls.slice(-STEPS_SHOWN).map((call, index) => {
-    const line = `${hidden + index + 1}. ${stepText(call, operations)}`;
-    return line.length <= STEP_MAX ? line : `${line.slice(0, STEP_MAX - 1)}…`;
+    return cutText(`${hidden + index + 1}. ${stepText(call, operations)}`, STEP_MAX);
   });
   return [theirs([...(hidden === 0 ? [] : [`(${hidden} earlier steps)`]), ...lines].join("\n"))];
 }

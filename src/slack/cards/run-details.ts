@@ -1,5 +1,7 @@
 /** Every step of a run, on demand. */
+
 import type { KnownBlock } from "@slack/types";
+import { cutText } from "../../domain/text/cut.js";
 import { note, ours, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
@@ -26,7 +28,7 @@ export function runDetails(card: RunCardView): Modal {
       blocks.push(theirs(stepText(call, card.operations), 600));
       const input = `Asked: ${JSON.stringify(call.input)}`;
       const result = call.result === null ? "" : `\nAnswer: ${call.result}`;
-      blocks.push(theirs(withoutAddresses(`${input.slice(0, INPUT_MAX)}${result.slice(0, RESULT_MAX)}`)));
+      blocks.push(theirs(withoutAddresses(`${cutText(input, INPUT_MAX)}${cutText(result, RESULT_MAX)}`)));
     }
   }
   const room = LIMITS.blocksPerView - 1;

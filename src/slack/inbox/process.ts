@@ -1,6 +1,7 @@
 /** Working off a stored arrival that is not being worked on: by wake-up, or by the sweeper when the first try did not finish. */
 
 import { failpoint } from "../../domain/failpoints.js";
+import { cutText } from "../../domain/text/cut.js";
 import {
   type Handled,
   handleAction,
@@ -45,7 +46,7 @@ async function work(ctx: SlackContext, row: InboxRow, run: () => Promise<void>):
   } catch (error) {
     const last = row.failures + 1 >= TRIES_MAX;
     ctx.log.error({ inbox: row.id, kind: row.kind, error: String(error), last }, "an arrival failed");
-    if (last) await finishArrival(ctx, row, `given up: ${String(error).slice(0, 300)}`);
+    if (last) await finishArrival(ctx, row, `given up: ${cutText(String(error), 300)}`);
     else await postponeArrival(ctx, row, retryDelayMs(row.failures), String(error));
   }
 }

@@ -2,9 +2,11 @@
  * The inbox table. A row is written before its arrival is acknowledged; from then on it is ours to finish, in this process or
  * in any other.
  */
+
 import type { Db } from "../../db/connect.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { Ids } from "../../domain/ports/clock.js";
+import { cutText } from "../../domain/text/cut.js";
 import type { InboxKind } from "./arrival.js";
 
 export interface InboxRow {
@@ -121,7 +123,7 @@ export async function postponeArrival(
     `UPDATE slack_inbox SET failures = failures + 1, last_error = $4, lease_until = NULL,
             due_at = countersign_now() + make_interval(secs => $3 / 1000.0)
       WHERE id = $1 AND lease_token = $2 AND processed_at IS NULL`,
-    [row.id, row.token, delayMs, error.slice(0, 500)],
+    [row.id, row.token, delayMs, cutText(error, 500)],
   );
 }
 

@@ -3,6 +3,7 @@
 import { sha256Hex } from "../../domain/canonical.js";
 import { mayFile } from "../../domain/policy/people.js";
 import { isRunEnd } from "../../domain/run.js";
+import { cutText } from "../../domain/text/cut.js";
 import { plainSlackText } from "../../domain/text/slack-text.js";
 import {
   type BindingAnswer,
@@ -164,7 +165,7 @@ async function oneCustomer(ctx: SlackContext, typed: string): Promise<OneCustome
   if (only === undefined) {
     return {
       ok: false,
-      sentence: `No order, subscription or customer is known as "${oneLine(typed).slice(0, 100)}".`,
+      sentence: `No order, subscription or customer is known as "${cutText(oneLine(typed), 100)}".`,
     };
   }
   if (customers.size > 1) {

@@ -8,8 +8,10 @@
  *    sends the card elsewhere and says so.
  * 4. Nothing else ever waits for Slack: a failure here is a later try.
  */
+
 import { sha256Hex } from "../../domain/canonical.js";
 import { isTicketId, type TicketId } from "../../domain/ids.js";
+import { cutText } from "../../domain/text/cut.js";
 import type { Message } from "../blocks/build.js";
 import { DECISION_UPDATE_INTERVAL_MS, POST_INTERVAL_MS, TRAJECTORY_UPDATE_INTERVAL_MS } from "../limits.js";
 import type { SlackSendContext } from "../types.js";
@@ -306,7 +308,7 @@ async function postponeCard(ctx: SlackSendContext, row: CardRow, p: Postponement
             failures = failures + CASE WHEN $5 THEN 1 ELSE 0 END,
             attempt_at = CASE WHEN $6 THEN NULL ELSE attempt_at END
       WHERE id = $1 AND lease_token = $2`,
-    [row.id, row.lease_token, p.ms, p.error.slice(0, 300), p.failed, p.closed === true, row.message_ts],
+    [row.id, row.lease_token, p.ms, cutText(p.error, 300), p.failed, p.closed === true, row.message_ts],
   );
 }
 

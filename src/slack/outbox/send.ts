@@ -5,7 +5,9 @@
  * 2. `ok: false` is never delivered. An answer that is lost leaves `attempt_at`, and the next sender looks for the post first.
  * 3. Pace and Retry-After are kept for the channel, not for the row.
  */
+
 import { setTimeout as delay } from "node:timers/promises";
+import { cutText } from "../../domain/text/cut.js";
 import { POST_INTERVAL_MS } from "../limits.js";
 import type { StoredPost } from "../notices.js";
 import type { SlackSendContext } from "../types.js";
@@ -221,7 +223,7 @@ async function drop(ctx: SlackSendContext, row: OutboxRow, why: string): Promise
     "slack.outbox.drop",
     `UPDATE slack_outbox SET state = 'dropped', due_at = NULL, lease_until = NULL, last_error = $3
       WHERE id = $1 AND lease_token = $2 AND state = 'waiting'`,
-    [row.id, row.lease_token, why.slice(0, 300)],
+    [row.id, row.lease_token, cutText(why, 300)],
   );
   await wakeNext(ctx, row);
 }
@@ -242,7 +244,7 @@ async function postpone(ctx: SlackSendContext, row: OutboxRow, p: Postponement):
             failures = failures + CASE WHEN $5 THEN 1 ELSE 0 END,
             attempt_at = CASE WHEN $6 THEN NULL ELSE attempt_at END
       WHERE id = $1 AND lease_token = $2 AND state = 'waiting'`,
-    [row.id, row.lease_token, p.ms, p.error.slice(0, 300), p.failed, p.closed === true],
+    [row.id, row.lease_token, p.ms, cutText(p.error, 300), p.failed, p.closed === true],
   );
 }
 

@@ -6,6 +6,7 @@
  * 2. What changes how other text looks is removed: bidirectional controls, zero-width and tag characters, stacked marks.
  * 3. Cutting never splits a character or an entity, and says that it cut.
  */
+import { characters } from "../../domain/text/cut.js";
 
 /** Format characters and whatever shows nothing: bidi controls, zero width, fillers, tags. The emoji variation selector stays. */
 const INVISIBLE = /(?!\uFE0F)(?:\p{Cf}|\p{Default_Ignorable_Code_Point}|\u2800)/gu;
@@ -54,15 +55,13 @@ export function escapeWithin(text: string, max: number): { readonly text: string
   if (whole.length <= max) return { text: whole, cut: false };
   const room = Math.max(0, max - CUT_MARK.length);
   let out = "";
-  for (const { segment } of SEGMENTER.segment(text.slice(0, max))) {
+  for (const { segment } of characters(text.slice(0, max))) {
     const next = escapeText(segment);
     if (out.length + next.length > room) break;
     out += next;
   }
   return { text: `${out.trimEnd()}${CUT_MARK}`, cut: true };
 }
-
-const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 /** A user id as Slack gives them. Anything else is never made into a mention. */
 const USER_ID = /^[UW][A-Z0-9_]{1,40}$/;

@@ -113,4 +113,13 @@ describe("plain text", () => {
     expect(short(parsePlain("*a* :tada:\n<@U1>", true))).toBe("*a* {tada}⏎<@U1>");
     expect(short(parsePlain(":tada:", false))).toBe(":tada:");
   });
+
+  it.each([true, false])(
+    "shows what an app escaped as it was typed, decoded once and never a mention (emoji: %s)",
+    (emoji) => {
+      expect(parsePlain("&lt;!channel&gt; &lt;@U_SUP1&gt; R&amp;D &amp;lt;b&amp;gt;", emoji)).toEqual([
+        { t: "text", text: "<!channel> <@U_SUP1> R&D &lt;b&gt;" },
+      ]);
+    },
+  );
 });

@@ -3,6 +3,7 @@
 /** @import { Surface } from "./surface.js" */
 import { h, icon, iconButton } from "../dom.js";
 import { list, obj, str, textOf } from "../json.js";
+import { decode } from "../text/mrkdwn.js";
 import { textObject } from "../text/render.js";
 import { openMenu } from "../ui/menu.js";
 import { imageBox } from "./image.js";
@@ -64,7 +65,7 @@ function button(element, { surface, blockId }) {
     {
       type: "button",
       class: `button${style === "primary" ? " button-primary" : style === "danger" ? " button-danger" : ""}`,
-      "aria-label": str(element["accessibility_label"]) || null,
+      "aria-label": decode(str(element["accessibility_label"])) || null,
       data: { action: str(element["action_id"]), block: blockId },
     },
     textObject(element["text"]),
@@ -108,7 +109,7 @@ function feedback(element, { surface, blockId }) {
         {
           type: "button",
           class: "button button-small",
-          "aria-label": str(part["accessibility_label"]) || null,
+          "aria-label": decode(str(part["accessibility_label"])) || null,
         },
         textObject(part["text"]),
       );

@@ -238,11 +238,15 @@ function pushText(raw, link, out) {
   if (from < text.length) out.push({ t: "text", text: text.slice(from) });
 }
 
-/** A plain_text: emoji and line breaks, nothing else. @param {string} text @param {boolean} emoji @returns {Mark[]} */
+/**
+ * A plain_text: emoji, line breaks and the three entities, which Slack decodes in every text object; nothing else.
+ * @param {string} text @param {boolean} emoji @returns {Mark[]}
+ */
 export function parsePlain(text, emoji) {
   /** @type {Mark[]} */
   const out = [];
-  text.split("\n").forEach((line, index) => {
+  text.split("\n").forEach((raw, index) => {
+    const line = decode(raw);
     if (index > 0) out.push({ t: "break" });
     if (!emoji) {
       if (line !== "") out.push({ t: "text", text: line });
