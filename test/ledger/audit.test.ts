@@ -4,7 +4,7 @@ import { canonicalJson, sha256Hex } from "../../src/domain/canonical.js";
 import * as ledger from "../../src/ledger/index.js";
 import { oneOrder } from "../shop/shop-context.js";
 import { withDatabase } from "../support/database.js";
-import { deferred } from "../support/wait.js";
+import { deferred, inLanes } from "../support/wait.js";
 import { claimed, inState, openShop, outcomes, prepared, reread, settle } from "./scene.js";
 
 const database = withDatabase({ poolSize: 20 });
@@ -25,9 +25,8 @@ describe("the chain", () => {
     const ctx = await openShop(database.db, {
       content: oneOrder({ payment: { paymentIntent: "pi_1", captured: 1_000_000 } }),
     });
-    const claims = await Promise.all(
-      Array.from({ length: 200 }, async (_, index) => claimed(ctx, await prepared(ctx, 1n + BigInt(index)))),
-    );
+    const amounts = Array.from({ length: 200 }, (_, index) => 1n + BigInt(index));
+    const claims = await inLanes(8, amounts, async (amount) => claimed(ctx, await prepared(ctx, amount)));
     const worlds = Array.from({ length: 4 }, (_, index) => ({
       ...ctx,
       db: database.openAnother(`w${index}`),
@@ -36,14 +35,13 @@ describe("the chain", () => {
     const sealer = (async () => {
       while (sealing) await ledger.sealBlocks(database.db);
     })();
-    await Promise.all(
-      claims.map((claim, index) =>
-        settle(worlds[index % 4] ?? ctx, claim, outcomes.committed(claim.operation, { ref: `re_${index}` })),
-      ),
+    // As many at once as the four pools have connections: who waits for one longer than ten seconds is told so.
+    await inLanes(40, claims, (claim, index) =>
+      settle(worlds[index % 4] ?? ctx, claim, outcomes.committed(claim.operation, { ref: `re_${index}` })),
     );
     sealing = false;
     await sealer;
-    await ledger.sealBlocks(database.db);
+    await ledger.sealBlocks(database.db, { patienceMs: 30_000 });
     const report = await ledger.verifyAudit(database.db);
     expect(report.broken).toEqual([]);
     expect(report).toMatchObject({ intact: true, operations: 200, events: 600, sealedEvents: 600 });
