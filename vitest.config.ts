@@ -11,8 +11,8 @@ ensureGenerated(fileURLToPath(new URL(".", import.meta.url)));
 // `services` gets one private PostgreSQL per run (or DATABASE_URL) and one database per file, see test/support.
 const pure = ["test/domain/**/*.test.ts", "test/sandbox/slack/**/*.test.ts", "test/**/*.unit.test.ts"];
 
-// Minutes of killing and restarting: `npm run test:kills`.
-const onDemand = ["test/kills/**/*.test.ts"];
+// Minutes of killing and restarting, and the benchmarks' own test: `npm run test:kills`.
+const onDemand = ["test/kills/**/*.test.ts", "test/evaluation/bench.test.ts"];
 
 const common = {
   pool: "forks",
