@@ -149,15 +149,22 @@ function health({ ctx, identity, sockets }: Parts): SlackHealth {
   const frame = sockets.lastFrameMs();
   const open = sockets.open();
   const why = sockets.lastError() ?? identity.lastError();
+  const socketAgeMs = hello === null ? null : Math.round(now - hello);
+  const silentMs = frame === null ? null : Math.round(now - frame);
   return {
     connected: known && open > 0,
     mode,
     sockets: open,
-    socketAgeMs: hello === null ? null : Math.round(now - hello),
-    silentMs: frame === null ? null : Math.round(now - frame),
-    detail: open > 0 ? `${open} sockets` : `no socket: ${why ?? "connecting"}`,
+    socketAgeMs,
+    silentMs,
+    detail:
+      open > 0
+        ? `${open} ${open === 1 ? "socket" : "sockets"}, the newest ${ago(socketAgeMs)} old, last heard ${ago(silentMs)} ago`
+        : `no socket: ${why ?? "connecting"}`,
   };
 }
+
+const ago = (ms: number | null): string => (ms === null ? "an unknown time" : `${Math.round(ms / 1000)} s`);
 
 async function stop({ ctx, identity, gate, server, sockets }: Parts): Promise<void> {
   identity.stop();

@@ -69,6 +69,14 @@ describe("manifest.yml", () => {
 });
 
 describe("the Slack packages' sore points", () => {
+  test("the socket client is newer than the one that leaked its connections (B5)", () => {
+    const { version } = JSON.parse(readFileSync("node_modules/@slack/socket-mode/package.json", "utf8")) as {
+      version: string;
+    };
+    const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+    expect(major * 10_000 + minor * 100 + patch).toBeGreaterThanOrEqual(3_00_01);
+  });
+
   test("no options object carries headers, and each client has one of its own (B7, B8)", () => {
     const sources = ["src/slack/web.ts", "src/slack/start.ts", "src/slack/transport/sockets.ts"].map((file) =>
       readFileSync(file, "utf8"),

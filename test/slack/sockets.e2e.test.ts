@@ -133,6 +133,8 @@ describe("two sockets", () => {
     await waitFor(() => w.slack.health().sockets < 2);
     w.sandbox.control.socket({ kind: "polite" });
     await waitFor(() => w.slack.health().sockets === 2);
+    // Health says how old the newest socket is and when Slack was last heard.
+    expect(w.slack.health().detail).toMatch(/^2 sockets, the newest \d+ s old, last heard \d+ s ago$/);
     await w.sandbox.control.post({ as: "U_AGENT", channel: "C_TICK", text: "heard again" });
     await allArrived(1);
   });
