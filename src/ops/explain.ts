@@ -2,12 +2,14 @@
  * What recovery the contract allows for one operation now, why, and what a person may do: sentences derived from the same
  * pure functions that decide (`recover`, `keyIsSafe`, `inflightBoundPassed`), so that what is explained is what happens.
  */
+
 import { assertNever } from "../domain/assert-never.js";
 import type { EffectContract } from "../domain/contract.js";
 import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
+import { quarantineWords } from "../domain/quarantine-words.js";
 import {
   type AttemptFact,
   inflightBoundPassed,
@@ -63,7 +65,7 @@ export function recoverySentences(view: Explained): readonly string[] {
       return [...promises(view), ...whatIf(view), nextSentence(nextLookAt)];
     case "QUARANTINED":
       return [
-        `It is parked for a person${operation.quarantineReason === null ? "" : `: ${operation.quarantineReason.replaceAll("_", " ")}`}.`,
+        `It is parked for a person.${operation.quarantineReason === null ? "" : ` ${quarantineWords(operation.quarantineReason)}`}`,
         ...promises(view),
         "Only a person, or new evidence from the provider, moves it.",
       ];

@@ -1,6 +1,7 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
+import { quarantineWords } from "../../domain/quarantine-words.js";
 import type { FreezeKind, FreezeState, ResolutionVerb, ResolutionView } from "../../ops/index.js";
 import { ACTIONS, thawValue } from "../actions.js";
 import {
@@ -46,7 +47,9 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
       ? [
           ours("*What happened*"),
           theirs(
-            operation.quarantineReason ?? "The outcome could not be established automatically.",
+            operation.quarantineReason === null
+              ? "The outcome could not be established automatically."
+              : quarantineWords(operation.quarantineReason),
             TEXT_MAX,
           ),
           ...attemptsBlocks(attempts),
@@ -60,7 +63,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
   const text = open
-    ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${operation.quarantineReason ?? ""}`
+    ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
 }

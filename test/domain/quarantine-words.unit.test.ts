@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { quarantineWords } from "../../src/domain/quarantine-words.js";
+
+test.each([
+  [
+    "unknown_too_long: http_500: The provider answered with HTTP 500.",
+    "It has been unknown for longer than the policy waits. The provider answered with HTTP 500.",
+  ],
+  [
+    "pending_too_long: insufficient_funds",
+    "The provider has it pending for longer than the policy waits. insufficient_funds",
+  ],
+  ["unknown_too_long: ", "It has been unknown for longer than the policy waits."],
+  ["duplicate_effect", "The provider shows more than one effect of this operation."],
+  ["something else: x", "something else: x"],
+])("%s", (stored, words) => {
+  expect(quarantineWords(stored)).toBe(words);
+});
