@@ -148,6 +148,90 @@ describe("an incident card", () => {
   );
 });
 
+interface RunFacts {
+  state: (typeof RUN_STATES)[number];
+  prose: string;
+  ending: string | null;
+  calls: readonly { name: string; input: { [key: string]: string } }[];
+  about: ReturnType<typeof operationOf>;
+}
+
+function runOf({ state, prose, ending, calls, about }: RunFacts): Parameters<typeof runCard>[0] {
+  return {
+    operations: new Map([[about.id, about]]),
+    view: {
+      run: {
+        id: `run_${ID}`,
+        ticketId: `tkt_${ID}`,
+        state,
+        version: 1n,
+        planner: "messages-api",
+        model: (ending ?? "").slice(0, 50),
+        ending:
+          ending === null
+            ? null
+            : {
+                code: "end_turn",
+                detail: ending,
+                plannerSuccess: true,
+                verifiedSuccess: true,
+                constraintsKept: true,
+              },
+        cancelRequestedBy: null,
+        stepsUsed: 1,
+        stepsMax: 12,
+        inputTokensUsed: 0n,
+        outputTokensUsed: 0n,
+        costUsedMicroUsd: 1n,
+        costMaxMicroUsd: null,
+        activeMs: 0,
+        deadlineMs: 1,
+        modelFailures: 0,
+        dueAt: null,
+        leaseToken: 1n,
+        createdAt: AT,
+        updatedAt: AT,
+      },
+      ticket: ticketOf(),
+      notes: [],
+      turns: [
+        {
+          id: `turn_${ID}`,
+          runId: `run_${ID}`,
+          seq: 1,
+          state: "recorded",
+          content: [{ type: "text", text: prose }],
+          stopReason: "tool_use",
+          stopDetails: null,
+          model: null,
+          usage: {},
+          costMicroUsd: 0n,
+          createdAt: AT,
+        },
+      ],
+      calls: calls.map(({ name, input }, position) => ({
+        id: `call_${ID}`,
+        runId: `run_${ID}`,
+        turnId: `turn_${ID}`,
+        position,
+        toolUseId: "toolu_1",
+        name: position % 2 === 0 ? "get_order" : name,
+        input,
+        state: "held",
+        operationId: position === 0 ? about.id : null,
+        replayed: false,
+        decision: null,
+        decisionDetail: null,
+        result: null,
+        resultJson: null,
+        isError: null,
+        createdAt: AT,
+        finishedAt: null,
+      })),
+    },
+  };
+}
+
 describe("a run's card", () => {
   const call = fc.record({
     input: fc.dictionary(fc.constantFrom("order_reference", "query"), line),
@@ -160,82 +244,29 @@ describe("a run's card", () => {
     "tells steps and the planner's prose apart, whatever stands in them",
     (state, prose, ending, calls, about) => {
       const ended = ["resolved", "escalated", "budget_exhausted", "failed", "cancelled"].includes(state);
-      const card = runCard({
-        operations: new Map([[about.id, about]]),
-        view: {
-          run: {
-            id: `run_${ID}`,
-            ticketId: `tkt_${ID}`,
-            state,
-            version: 1n,
-            planner: "messages-api",
-            model: ending.slice(0, 50),
-            ending: ended
-              ? {
-                  code: "end_turn",
-                  detail: ending,
-                  plannerSuccess: true,
-                  verifiedSuccess: true,
-                  constraintsKept: true,
-                }
-              : null,
-            cancelRequestedBy: null,
-            stepsUsed: 1,
-            stepsMax: 12,
-            inputTokensUsed: 0n,
-            outputTokensUsed: 0n,
-            costUsedMicroUsd: 1n,
-            costMaxMicroUsd: null,
-            activeMs: 0,
-            deadlineMs: 1,
-            modelFailures: 0,
-            dueAt: null,
-            leaseToken: 1n,
-            createdAt: AT,
-            updatedAt: AT,
-          },
-          ticket: ticketOf(),
-          notes: [],
-          turns: [
-            {
-              id: `turn_${ID}`,
-              runId: `run_${ID}`,
-              seq: 1,
-              state: "recorded",
-              content: [{ type: "text", text: prose }],
-              stopReason: "tool_use",
-              stopDetails: null,
-              model: null,
-              usage: {},
-              costMicroUsd: 0n,
-              createdAt: AT,
-            },
-          ],
-          calls: calls.map(({ name, input }, position) => ({
-            id: `call_${ID}`,
-            runId: `run_${ID}`,
-            turnId: `turn_${ID}`,
-            position,
-            toolUseId: "toolu_1",
-            name: position % 2 === 0 ? "get_order" : name,
-            input,
-            state: "held",
-            operationId: position === 0 ? about.id : null,
-            replayed: false,
-            decision: null,
-            decisionDetail: null,
-            result: null,
-            resultJson: null,
-            isError: null,
-            createdAt: AT,
-            finishedAt: null,
-          })),
-        },
-      });
+      const card = runCard(runOf({ state, prose, ending: ended ? ending : null, calls, about }));
       withinLimits(card);
       harmless(card, []);
       expect(buttons(card)).toEqual(ended ? ["Details"] : ["Stop", "Details"]);
       for (const value of values(card)) expect(value).toBe(`run_${ID}`);
     },
   );
+
+  test.each(["🚀", "x🚀", "xy🇬🇧"])("a step of many %s is cut between two of them, and says so", (piece) => {
+    const card = runCard(
+      runOf({
+        state: "running",
+        prose: "",
+        ending: null,
+        calls: [{ name: "get_order", input: { order_reference: piece.repeat(300) } }],
+        about: operationOf(),
+      }),
+    );
+    const steps = JSON.stringify(card.blocks);
+    expect(steps).toContain("…");
+    expect(steps).not.toMatch(/\ufffd/u);
+    const shown = /“([^…]*)…/u.exec(steps)?.[1] ?? "";
+    expect(shown.length).toBeGreaterThan(100);
+    expect(piece.repeat(300).startsWith(shown)).toBe(true);
+  });
 });
