@@ -163,11 +163,38 @@ test("where a parcel is comes from the shipment's rows, and nothing is changed",
   expect(amounts(moves)).toEqual([]);
 });
 
-test("a general question is the help centre's", async () => {
-  const moves = await play(
-    "How long can a customer return something?",
-    { search_help_centre: { articles: [{ title: "Returns", body: "Thirty days." }] } },
-    null,
-  );
-  expect(moves.at(-1)).toMatch(/The help centre says under "Returns": Thirty days\./);
+describe("a general question", () => {
+  const RETURNS = {
+    title: "How long can I return something?",
+    body: "You can return an item within 30 days of delivery.",
+  };
+  const ADDRESS = {
+    title: "Changing the delivery address",
+    body: "We can change the address until the order is packed. After that the carrier can often redirect the parcel.",
+  };
+  const found = (...articles: object[]) => ({ search_help_centre: { articles } });
+
+  test.each([
+    ["How long can a customer return something?", RETURNS],
+    ["Hi! Can I still change the delivery adress? Thanks", ADDRESS],
+    ["Tom has moved to Leeds with his family and asks about changing the address for a delivery", ADDRESS],
+  ])("is the help centre's where it answers it: %s", async (question, right) => {
+    const moves = await play(question, found(RETURNS, ADDRESS), null);
+    expect(moves).toHaveLength(2);
+    expect(moves.at(-1)).toContain(`The help centre says under "${right.title}": ${right.body}`);
+  });
+
+  test.each([
+    ["How do I change my password?", found(ADDRESS)],
+    ["Do you deliver to the moon, and what does a rocket cost?", found(ADDRESS, RETURNS)],
+    ["What are your opening hours?", found()],
+    ["🚀\n".repeat(300), found()],
+  ])("that it does not answer is handed over, and the run says so: %#", async (question, results) => {
+    const moves = await play(question, results, null);
+    expect(moves).toHaveLength(2);
+    expect(summary(moves)).toMatch(
+      /the help centre does not answer it\. A person should read it\. The ticket says:/,
+    );
+    expect(summary(moves).isWellFormed()).toBe(true);
+  });
 });

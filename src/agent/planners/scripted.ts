@@ -8,6 +8,7 @@ import type { Json } from "../../domain/json.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
 import type { ContentBlock } from "../../runs/index.js";
 import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
+import { answering } from "./scripted-help.js";
 import {
   type PastCall,
   type Reading,
@@ -100,7 +101,14 @@ function handOver(wishes: Wishes, what: string, said: readonly string[]): Move {
       {
         name: "escalate_to_human",
         input: {
-          summary: `${SCRIPTED_MARK} ${what} ${cutText(results, 900)} The ticket says: ${cutText(wishes.text, 400)}`,
+          summary: [
+            SCRIPTED_MARK,
+            what,
+            cutText(results, 900),
+            `The ticket says: ${cutText(wishes.text, 400)}`,
+          ]
+            .filter((part) => part !== "")
+            .join(" "),
         },
       },
     ],
@@ -302,16 +310,18 @@ const cancelSubscription = (wishes: Wishes, reference: string): Move => ({
   ],
 });
 
-/** Nothing to do: the help centre may know. */
+/** Nothing to do: the help centre may know; what it does not answer is a person's. */
 function ask(reading: Reading, wishes: Wishes): Move {
   const found = callsNamed(reading, "search_help_centre").at(-1);
   if (found === undefined && wishes.text.trim().length >= 2) {
     return { calls: [{ name: "search_help_centre", input: { question: headOf(wishes.text, 400) } }] };
   }
-  const [article] = (found === undefined ? null : seenHelp(found))?.articles ?? [];
-  return article === undefined
-    ? {
-        say: "I found no request that I know in this ticket, and the help centre has nothing on it. A person should read it.",
-      }
+  const article = answering(wishes.text, (found === undefined ? null : seenHelp(found))?.articles ?? []);
+  return article === null
+    ? handOver(
+        wishes,
+        "I found no request that I know in this ticket, and the help centre does not answer it. A person should read it.",
+        [],
+      )
     : { say: `The help centre says under "${article.title}": ${cutText(article.body, 700)}` };
 }
