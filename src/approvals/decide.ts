@@ -16,6 +16,7 @@ import { isApprovalId } from "../domain/ids.js";
 import type { OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import { cutText } from "../domain/text/cut.js";
+import * as ledger from "../ledger/index.js";
 import type { ApprovalsContext } from "./context.js";
 import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
@@ -142,7 +143,12 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
     case "vote": {
       const { approval: after, waitsFor } = await vote(tx, ctx, approval, known(voter), decision.completes);
       return decision.completes
-        ? { outcome: "approved", approval: after, waitsFor }
+        ? {
+            outcome: "approved",
+            approval: after,
+            waitsFor,
+            frozen: await ledger.isFrozen(tx, after.binding.kind),
+          }
         : { outcome: "recorded", approval: after, missing: decision.missing };
     }
     case "deny": {

@@ -8,9 +8,15 @@ import type { ApprovalStanding, DecisionWhoWhen } from "./types.js";
 
 /** The operation's state, how many siblings are undecided, and whether a person may still stop it. */
 export async function standingOf(on: SqlRunner, approval: Approval): Promise<ApprovalStanding> {
-  const [row] = await on.sql<{ status: OperationStatus; not_before: Date | null; waits_for: number }>(
+  const [row] = await on.sql<{
+    status: OperationStatus;
+    not_before: Date | null;
+    frozen: boolean;
+    waits_for: number;
+  }>(
     "approvals.standing",
     `SELECT o.status, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
+       (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
        (SELECT count(*)::int FROM approvals s WHERE s.turn_id = $2 AND s.id <> $3 AND s.state = 'PENDING') AS waits_for
      FROM operations o WHERE o.id = $1`,
     [approval.operationId, approval.turnId, approval.id],
@@ -20,6 +26,7 @@ export async function standingOf(on: SqlRunner, approval: Approval): Promise<App
     operationStatus: row.status,
     waitsFor: row.waits_for,
     notBefore: row.not_before,
+    frozen: row.frozen,
     canBeStopped: canBeStopped(approval, row.status),
   };
 }

@@ -52,6 +52,8 @@ export interface ApprovalStanding {
   readonly waitsFor: number;
   /** End of cooling-off, while it runs. */
   readonly notBefore: Date | null;
+  /** Sending of its kind is frozen now. */
+  readonly frozen: boolean;
   /** A person may still stop it. */
   readonly canBeStopped: boolean;
 }
@@ -65,8 +67,13 @@ export interface MayDeny {
 export type DecideOutcome =
   /** The vote counts; more people are needed. */
   | { readonly outcome: "recorded"; readonly approval: Approval; readonly missing: number }
-  /** The vote completed the approval. Nothing is sent yet. */
-  | { readonly outcome: "approved"; readonly approval: Approval; readonly waitsFor: number }
+  /** The vote completed the approval. Nothing is sent yet. `frozen`: nor will it be before the freeze switch is turned back. */
+  | {
+      readonly outcome: "approved";
+      readonly approval: Approval;
+      readonly waitsFor: number;
+      readonly frozen: boolean;
+    }
   /** The no counts. `late`: it overtook a complete approval. */
   | { readonly outcome: "denied"; readonly approval: Approval; readonly late: boolean }
   | { readonly outcome: "not_found" }

@@ -23,7 +23,16 @@ export { listingContext, recordElsewhere, unexplainedRefunds } from "./elsewhere
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
-export { agreeThaw, askThaw, endStaleThaws, freeze, freezeStates, refuseThaw, thaw } from "./freeze.js";
+export {
+  agreeThaw,
+  askThaw,
+  endStaleThaws,
+  freeze,
+  freezeStates,
+  isFrozen,
+  refuseThaw,
+  thaw,
+} from "./freeze.js";
 export {
   closeIncident,
   countIncidents,

@@ -5,6 +5,7 @@ import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
+import { showSwitch } from "./show-switch.js";
 import type { FreezeKind, FreezeOutcome, FreezeState, OpsUseCases, ThawOutcome } from "./types.js";
 import { inFlight } from "./views.js";
 
@@ -27,6 +28,7 @@ export async function freeze(
     by: request.userId,
     reason,
   });
+  if (!already) await showSwitch(ctx, request.kind);
   return { outcome: "frozen", state, already, inFlight: await inFlight(ctx) };
 }
 
@@ -69,6 +71,7 @@ export async function secondThaw(
   const agreed = request.verdict === "agree";
   const result = await (agreed ? ledger.agreeThaw : ledger.refuseThaw)(ctx.ledger, answer);
   if (!result.changed) return { outcome: "gone", state: result.state, sentence: GONE };
+  if (agreed) await showSwitch(ctx, request.kind);
   return { outcome: agreed ? "thawed" : "kept_frozen", state: result.state };
 }
 
@@ -77,6 +80,7 @@ const GONE =
 
 async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
   const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });
+  if (changed) await showSwitch(ctx, request.kind);
   return changed ? { outcome: "thawed", state } : { outcome: "not_frozen", state };
 }
 

@@ -11,6 +11,7 @@ import type { Policy } from "../domain/policy/policy.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
 import { TRIPPED } from "./freeze.js";
+import { showSwitch } from "./show-switch.js";
 import type { FreezeKind, FreezeState } from "./types.js";
 
 export interface Trip {
@@ -69,6 +70,7 @@ export async function checkTrips(ctx: TripContext): Promise<readonly Trip[]> {
   for (const trip of trips) {
     const { state, already } = await ledger.freeze(ctx.ledger, { ...trip, by: TRIPPED });
     if (already) continue;
+    await showSwitch(ctx, trip.kind);
     ctx.log.error({ kind: trip.kind, reason: trip.reason }, "the freeze switch tripped by itself");
     await ctx.db.tx((tx) =>
       ledger.openIncident(tx, ctx.ledger, {

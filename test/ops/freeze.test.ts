@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { drive } from "../../src/dispatch/index.js";
+import type { OperationId } from "../../src/domain/ids.js";
 import { endStaleThaws, openIncident } from "../../src/ledger/index.js";
 import { checkTrips } from "../../src/ops/index.js";
 import { POLICY } from "../approvals/harness.js";
-import { moveClock } from "../approvals/steps.js";
+import { moveClock, onlyApproval } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -54,6 +55,50 @@ describe("freeze", () => {
     });
     expect(await freeze("all", "U_SUP1")).toMatchObject({ outcome: "refused", reason: "not_in_role" });
     expect((await w.ops.freezeState("all")).frozen).toBe(false);
+  });
+});
+
+describe("what a freeze holds back", () => {
+  /** Its card and its run's, since the last look. */
+  const renderedAnew = (id: OperationId): Promise<string[]> => {
+    const touched = w.h.shown.touched.splice(0);
+    return database.db
+      .sql<{ approval: string; run: string }>(
+        undefined,
+        "SELECT approval_id AS approval, owner_run_id AS run FROM operations WHERE id = $1",
+        [id],
+      )
+      .then(([row]) =>
+        touched.flatMap(({ kind, id: subject }) =>
+          subject === row?.approval || subject === row?.run ? [kind] : [],
+        ),
+      );
+  };
+
+  it("is shown anew when the switch turns and when it turns back, the approval's card and the run's", async () => {
+    const waiting = await w.prepared();
+    await renderedAnew(waiting);
+    await freeze("cancel_order");
+    expect(await renderedAnew(waiting)).toEqual([]);
+    await freeze("refund");
+    expect(await renderedAnew(waiting)).toEqual(["approval", "run"]);
+    // Frozen already: nothing new to say.
+    await freeze("refund");
+    expect(await renderedAnew(waiting)).toEqual([]);
+    await w.ops.thaw({ userId: "U_ONC2", kind: "refund" });
+    expect(await renderedAnew(waiting)).toEqual(["approval", "run"]);
+    await freeze("all");
+    expect(await renderedAnew(waiting)).toEqual(["approval", "run"]);
+  });
+
+  it("is told to whoever completes an approval meanwhile", async () => {
+    const click = async (kind: "refund" | "cancel_order", amount: bigint) => {
+      const held = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount }]);
+      await freeze(kind);
+      return w.h.click("U_SUP1", onlyApproval(held));
+    };
+    expect(await click("cancel_order", 18_000n)).toMatchObject({ outcome: "approved", frozen: false });
+    expect(await click("refund", 19_000n)).toMatchObject({ outcome: "approved", frozen: true });
   });
 });
 

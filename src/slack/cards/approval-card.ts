@@ -29,7 +29,15 @@ import { withoutAddresses } from "../text/addresses.js";
 import { CUT_MARK, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
-import { amountOf, consequenceOf, kindName, type OperationFacts, resultOf, whatOf } from "./sentences.js";
+import {
+  amountOf,
+  consequenceOf,
+  FROZEN,
+  kindName,
+  type OperationFacts,
+  resultOf,
+  whatOf,
+} from "./sentences.js";
 
 export interface ApprovalView {
   readonly approval: Approval;
@@ -307,7 +315,7 @@ function standingLine(view: ApprovalView): string | null {
       return null;
     case "APPROVED":
       return waitsFor === 0
-        ? "Approved. Not sent yet."
+        ? `Approved. ${operation.frozen ? FROZEN : "Not sent yet."}`
         : `Approved. Waits for ${waitsFor === 1 ? "one other decision" : `${waitsFor} other decisions`} of the same step. Nothing is sent before.`;
     case "RELEASED":
       return resultOf(operation);

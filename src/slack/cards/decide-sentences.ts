@@ -4,10 +4,9 @@ import type { Approval } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
-import type { OperationStatus } from "../../domain/operation.js";
 import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { whatOf } from "./sentences.js";
+import { FROZEN, whatOf } from "./sentences.js";
 
 const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
 const said = (text: string | null | undefined, max = 500): string =>
@@ -19,9 +18,10 @@ export function decideSentence(outcome: DecideOutcome): string {
     case "recorded":
       return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.`;
     case "approved":
-      return outcome.waitsFor === 0
-        ? `Approved: ${what(outcome.approval)}. It is checked once more and then sent.`
-        : `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.`;
+      if (outcome.waitsFor === 0) {
+        return `Approved: ${what(outcome.approval)}. ${outcome.frozen ? FROZEN : "It is checked once more and then sent."}`;
+      }
+      return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${outcome.frozen ? " Sending is frozen, too." : ""}`;
     case "denied":
       return outcome.late
         ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped before it was sent.`
@@ -36,7 +36,7 @@ export function decideSentence(outcome: DecideOutcome): string {
         outcome.successorId !== null,
       );
     case "already_sent":
-      return `Too late to deny: ${what(outcome.approval)} was ${approvedBy(outcome.decision)} and ${standing(outcome.standing.operationStatus)}. Nothing was changed.`;
+      return `Too late to deny: ${what(outcome.approval)} was ${approvedBy(outcome.decision)} and ${standing(outcome.standing)}. Nothing was changed.`;
     case "already_voted":
       return `You approved this already, ${localTime(outcome.at)}. ${people(outcome.missing)} needed: ${what(outcome.approval)}.`;
     case "stale_card":
@@ -73,7 +73,7 @@ function endedSentence(
     case "RELEASED": {
       const waits = now.waitsFor > 0 ? ` It waits for ${others(now.waitsFor)} of the same step.` : "";
       const cooling = now.notBefore === null ? "" : ` It is not sent before ${localTime(now.notBefore)}.`;
-      return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now.operationStatus)}.${waits}${cooling}${note}`;
+      return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now)}.${waits}${cooling}${note}`;
     }
     case "DENIED":
       return `Already denied${byAndWhen(decision)}: ${subject}. Nothing was sent.${note}`;
@@ -118,11 +118,11 @@ function byAndWhen(decision: DecisionWhoWhen): string {
 
 const approvedBy = (decision: DecisionWhoWhen): string => `approved${byAndWhen(decision)}`;
 
-function standing(status: OperationStatus): string {
+function standing({ operationStatus: status, frozen }: ApprovalStanding): string {
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return "has not been sent yet";
+      return frozen ? "has not been sent: sending is frozen" : "has not been sent yet";
     case "DISPATCHED":
       return "has been sent";
     case "OUTCOME_UNKNOWN":

@@ -32,6 +32,8 @@ export interface OperationFacts {
   readonly result: { readonly code: string; readonly detail: string } | null;
   readonly quarantineReason: string | null;
   readonly notBefore: Date | null;
+  /** Sending of its kind is frozen now. */
+  readonly frozen: boolean;
   readonly approvedBy: readonly string[];
   readonly filers: readonly string[];
   readonly ticketId: TicketId | null;
@@ -100,6 +102,10 @@ export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriod
   }
 }
 
+/** Of what only the freeze switch holds back. */
+export const FROZEN = "Not sent: sending is frozen until on-call turns it on again.";
+const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1);
+
 /** Where it stands, as a short state: "sent, not answered yet". */
 export function standingOf(operation: OperationFacts): string {
   const { status } = operation;
@@ -107,7 +113,9 @@ export function standingOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return "waits for an approval, nothing sent";
     case "PREPARED":
-      return "approved or allowed, not sent yet";
+      return operation.frozen
+        ? "approved or allowed, not sent: sending is frozen"
+        : "approved or allowed, not sent yet";
     case "DISPATCHED":
       return "sent, not answered yet";
     case "OUTCOME_UNKNOWN":
@@ -140,7 +148,7 @@ export function outcomeOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return `${what}: waits for an approval. Nothing has been sent.`;
     case "PREPARED":
-      return `${what}: not sent yet.`;
+      return operation.frozen ? `${what}: ${lowered(FROZEN)}` : `${what}: not sent yet.`;
     case "DISPATCHED":
       return `${what}: sent, the answer is not there yet.`;
     case "OUTCOME_UNKNOWN":
@@ -195,7 +203,7 @@ export function resultOf(operation: OperationFacts): string {
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return "Not sent yet.";
+      return operation.frozen ? FROZEN : "Not sent yet.";
     case "DISPATCHED":
       return "Sent; the answer is not there yet.";
     case "OUTCOME_UNKNOWN":

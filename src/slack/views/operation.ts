@@ -25,6 +25,7 @@ interface Row {
   result: { code?: unknown; detail?: unknown } | null;
   quarantine_reason: string | null;
   not_before: Date | null;
+  frozen: boolean;
   approved_by: string[];
   filers: string[];
   ticket_id: TicketId | null;
@@ -40,6 +41,7 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.provider_ref, o.provider_status, o.result,
        o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
        o.created_at, o.updated_at,
+       (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
@@ -83,6 +85,7 @@ function factsOf(row: Row): OperationFacts {
         : { code: String(row.result.code ?? ""), detail: String(row.result.detail ?? "") },
     quarantineReason: row.quarantine_reason,
     notBefore: row.not_before,
+    frozen: row.frozen,
     approvedBy: row.approved_by,
     filers: row.filers,
     ticketId: row.ticket_id,

@@ -29,6 +29,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     result: null,
     quarantineReason: null,
     notBefore: null,
+    frozen: false,
     approvedBy: [],
     filers: ["U_AGENT"],
     ticketId: null,
