@@ -33,7 +33,7 @@ export const OPS_HELP: readonly { readonly usage: string; readonly does: string 
     usage: "freeze [kind] [reason]",
     does: "nothing new is sent (refund, cancel_order, cancel_subscription, or all); to give a reason, name the kind",
   },
-  { usage: "thaw [kind]", does: "sending goes on" },
+  { usage: "thaw [kind]", does: "sending goes on; whoever froze it may need a second person to agree" },
   { usage: "health", does: "database, queue, Slack, payments, and what is due" },
 ];
 

@@ -4,7 +4,7 @@
  */
 import type { SqlRunner } from "../db/connect.js";
 import { assertNever } from "../domain/assert-never.js";
-import type { RunId } from "../domain/ids.js";
+import type { OperationId, RunId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import { amountToJson } from "../domain/money.js";
 import { isRunEnd, type RunState } from "../domain/run.js";
@@ -13,7 +13,7 @@ import type { RunView, ToolCall, Turn } from "./types.js";
 import { verifyRun } from "./verify.js";
 
 export interface TracedOperation {
-  id: string;
+  id: OperationId;
   key: string;
   kind: string;
   status: string;

@@ -6,9 +6,11 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../src/app/demo/ports.js";
 import { startWorld, type World } from "../../src/app/demo/world.js";
+import { hostEnvironment } from "../../src/config/host.js";
 import { openDb } from "../../src/db/connect.js";
 import { sealBlocks } from "../../src/ledger/index.js";
 import { demoShop } from "../../src/shop/index.js";
+import { waitFor } from "../support/wait.js";
 import { withDatabases } from "./support/databases.js";
 
 const databases = withDatabases();
@@ -226,6 +228,42 @@ describe("what it shows", () => {
     expect((await cs("audit", "verify")).stdout).toBe(
       `${read} 1 block seals ${all} events; 0 not sealed yet.\n`,
     );
+  });
+});
+
+describe("a signal to npm", () => {
+  test("ends the product that npm started, and nothing keeps running", async () => {
+    const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    for (const script of Object.values(scripts).filter((text) => text.includes("bin/countersign.js"))) {
+      expect(script).toMatch(/^exec node /);
+    }
+    // A process group of its own: what a failing test would leave behind can be ended too.
+    const npm = spawn("npm", ["run", "--silent", "cs", "--", "start"], {
+      env: { ...hostEnvironment(), ...world.env, PORT: String(world.productPort), LOG_LEVEL: "info" },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    for (const pipe of [npm.stdout, npm.stderr]) pipe.resume();
+    // "close" comes when nobody holds the pipes any more, so not before the program itself is gone.
+    let gone = false;
+    npm.once("close", () => {
+      gone = true;
+    });
+    const ready = () =>
+      fetch(`http://127.0.0.1:${world.productPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    try {
+      await waitFor(ready, { timeoutMs: 90_000, everyMs: 100, what: "the product to be ready" });
+      npm.kill("SIGTERM");
+      await waitFor(() => gone, { timeoutMs: 40_000, what: "everything that npm started to end" });
+      expect(await ready()).toBe(false);
+    } finally {
+      if (npm.pid !== undefined && !gone) process.kill(-npm.pid, "SIGKILL");
+    }
   });
 });
 

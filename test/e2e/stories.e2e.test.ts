@@ -18,7 +18,37 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const ALSO_OVER_HTTP = ["held-refund", "lost-response", "denied"];
 const STORY_MS = 180_000;
 
-async function play(name: string, transport: "socket" | "http"): Promise<void> {
+/** Stories that end with nothing done say what was refused, and why. */
+const REFUSED: Readonly<Record<string, RegExp>> = {
+  "dispatched-order": /^- cancel_order is refused: Order A-4472 is dispatched;/,
+  "other-owner":
+    /^- cancel_order is refused: There is no order B-9001 among the orders of this ticket's customer/,
+  "over-limit":
+    /^- issue_refund is refused: \$330\.00 USD is above \$200\.00 USD, which the policy never allows/,
+};
+
+/** Sent once, not known how it ended, then settled by what the provider showed. */
+const LOST_ANSWER = {
+  operations: [
+    {
+      status: "CONFIRMED",
+      attempts: 1,
+      attemptVerdicts: [{ number: 1, verdict: "unknown" }],
+      events: expect.arrayContaining([
+        expect.objectContaining({ type: "claim", from: "PREPARED", to: "DISPATCHED", attempt: 1 }),
+        expect.objectContaining({ type: "settle_unknown", to: "OUTCOME_UNKNOWN", attempt: 1 }),
+        expect.objectContaining({ from: "OUTCOME_UNKNOWN", to: "RECONCILING" }),
+        expect.objectContaining({ from: "RECONCILING", to: "CONFIRMED" }),
+      ]),
+    },
+  ],
+};
+
+/** Returns what it told, and the trace that it wrote. */
+async function play(
+  name: string,
+  transport: "socket" | "http",
+): Promise<{ told: readonly string[]; trace: unknown }> {
   const outDir = path.join(home, `${name}-${transport}`);
   const told: string[] = [];
   const wrong = await playStory({
@@ -37,6 +67,7 @@ async function play(name: string, transport: "socket" | "http"): Promise<void> {
   expect(wrong, told.join("\n")).toEqual([]);
   const report: unknown = JSON.parse(readFileSync(path.join(outDir, "effect-report.json"), "utf8"));
   expect(report).toMatchObject({ scenario: name, duplicates: 0 });
+  return { told, trace: JSON.parse(readFileSync(path.join(outDir, "trace.json"), "utf8")) };
 }
 
 function lastLines(file: string): string {
@@ -49,7 +80,14 @@ function lastLines(file: string): string {
 
 describe("a story ends with both books saying the same", { concurrent: true }, () => {
   for (const story of STORIES) {
-    it(`${story.name}: ${story.shows}`, { timeout: STORY_MS }, () => play(story.name, "socket"));
+    it(`${story.name}: ${story.shows}`, { timeout: STORY_MS }, async () => {
+      const { told, trace } = await play(story.name, "socket");
+      const refused = REFUSED[story.name];
+      expect(told.filter((line) => line.includes(" is refused: "))).toEqual(
+        refused === undefined ? [] : [expect.stringMatching(refused)],
+      );
+      if (story.name === "lost-response") expect(trace).toMatchObject(LOST_ANSWER);
+    });
   }
 });
 

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import type { Db } from "../../db/connect.js";
 import type { RunId } from "../../domain/ids.js";
-import { findRuns, listRuns, traceRun, viewRun } from "../../runs/index.js";
+import { findRuns, listRuns, viewRun } from "../../runs/index.js";
+import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure } from "../exit.js";
 import { print, printJson, table, toJsonText } from "../output.js";
 import { withDb } from "./open.js";
@@ -46,7 +47,7 @@ export async function list(options: { cursor?: string; json?: boolean }): Promis
 export async function show(id: string, options: { json?: boolean }): Promise<void> {
   await withDb(async (db) => {
     const runId = await findRun(db, id);
-    const trace = await traceRun(db, runId);
+    const trace = await fullTrace(db, runId);
     const view = await viewRun(db, runId);
     if (trace === null || view === null) throw new CommandFailure(`There is no run ${id}.`);
     if (options.json === true) {
@@ -79,7 +80,7 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
 export async function trace(id: string, options: { out: string }): Promise<void> {
   await withDb(async (db) => {
     const runId = await findRun(db, id);
-    const document = await traceRun(db, runId);
+    const document = await fullTrace(db, runId);
     writeFileSync(options.out, `${toJsonText(document)}\n`);
     print(`Wrote ${options.out}.`);
   });

@@ -3,9 +3,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type OpenDb, openDb } from "../../db/connect.js";
-import { isRunId } from "../../domain/ids.js";
-import { traceRun } from "../../runs/index.js";
+import { isRunId, type RunId } from "../../domain/ids.js";
+import { viewRun } from "../../runs/index.js";
 import { demoShop } from "../../shop/index.js";
+import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, toJsonText } from "../output.js";
 import { systemClock } from "../system.js";
@@ -152,10 +153,12 @@ function worldOptions(options: PlayOptions, story: Story): WorldOptions {
 }
 
 async function judge(story: Story, stage: Stage, thread: Thread, outDir: string): Promise<string[]> {
+  const run = await stage.runIn(thread, story.expected.runState);
+  if (!isRunId(run.id)) throw new Error(`${run.id} is no run`);
+  await sayRefusals(stage, run.id);
   const last = await stage.count("at the end");
   const operations = await stage.operations();
-  const run = await stage.runIn(thread, story.expected.runState);
-  const trace = isRunId(run.id) ? await traceRun(stage.db, run.id) : null;
+  const trace = await fullTrace(stage.db, run.id);
   writeFileSync(path.join(outDir, "trace.json"), `${toJsonText(trace)}\n`);
 
   const effects = await stage.world.payments.control.effects();
@@ -189,6 +192,15 @@ async function judge(story: Story, stage: Stage, thread: Thread, outDir: string)
     duplicates: last.provider.duplicates,
     verifiedSuccess: trace?.verified_success ?? null,
   });
+}
+
+/** What the agent asked for and was refused before there was an operation, in the sentence that it was told. */
+async function sayRefusals(stage: Stage, runId: RunId): Promise<void> {
+  const view = await viewRun(stage.db, runId);
+  for (const { name, decision, operationId, result } of view?.calls ?? []) {
+    if (decision === "refused" && operationId === null && result !== null)
+      stage.say(`${name} is refused: ${result}`);
+  }
 }
 
 function differences(
