@@ -98,7 +98,7 @@ describe("other posts of hostile text", () => {
           customerRef: `x${name}`,
           customerName: text,
         }),
-        false,
+        { ended: false, approved: false },
       ),
       bindingCard(
         ticketOf({
@@ -108,10 +108,10 @@ describe("other posts of hostile text", () => {
           customerRef: `x${name}`,
           customerName: text,
         }),
-        true,
+        { ended: true, approved: true },
       ),
-      bindingCard(ticketOf({ text, binding: "none" }), false),
-      bindingCard(ticketOf({ text, binding: "none" }), true),
+      bindingCard(ticketOf({ text, binding: "none" }), { ended: false, approved: false }),
+      bindingCard(ticketOf({ text, binding: "none" }), { ended: true, approved: false }),
     ];
     for (const message of messages) {
       withinLimits(message);

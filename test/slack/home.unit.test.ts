@@ -80,7 +80,8 @@ describe("an approval in Home", () => {
     const text = JSON.stringify(home({ approvals: approvals(held()) }).blocks);
     for (const fact of [
       "Approval needed: refund",
-      ...FACTS.reasons,
+      "Refunds above £100.00 GBP need 2 people in the role supervisor.",
+      "The same refund was done before; this is number 2.",
       "Approving confirms the customer for this operation alone.",
       "1 of 2 approvals given.",
       "<@U_SUP2>",
@@ -109,9 +110,10 @@ describe("an approval in Home", () => {
   });
 
   test("with more reasons than a card has lines says how many more there are", () => {
+    // And the one about the customer.
     const reasons = Array.from({ length: 15 }, (_unused, n) => `Reason ${n}.`);
     expect(JSON.stringify(home({ approvals: approvals(held(0, { reasons })) }).blocks)).toContain(
-      "• 3 more under Full text.",
+      "• 4 more under Full text.",
     );
   });
 });

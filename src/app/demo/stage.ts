@@ -126,7 +126,9 @@ export class Stage {
       const messages = this.threadMessages(thread);
       const open = messages.filter((message) => buttonLabels(message).includes("Confirm"));
       const over = messages.filter((message) =>
-        JSON.stringify(message.blocks).includes("Nobody confirmed this."),
+        /Nobody confirmed this\.|Whoever filed it did not confirm this\./u.test(
+          JSON.stringify(message.blocks),
+        ),
       );
       return open.length + over.length > 0 ? open : null;
     });

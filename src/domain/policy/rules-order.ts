@@ -56,10 +56,12 @@ function windowStart(order: OrderFacts): { event: string; since: Date | null } {
   }
 }
 
+/** True of the moment of the judgement; what people read later says how it is then. */
+export const CUSTOMER_UNCONFIRMED = "The customer of this ticket was not confirmed when this was judged.";
+
 export function bindingRule(facts: Facts): RuleVerdict[] {
   if (facts.bindingConfirmed) return [];
-  const sentence = "The customer of this ticket was not confirmed when this was judged.";
-  return [{ rule: "binding", verdict: "hold", sentence }];
+  return [{ rule: "binding", verdict: "hold", sentence: CUSTOMER_UNCONFIRMED }];
 }
 
 export function occurrenceRule(proposal: Proposal): RuleVerdict[] {

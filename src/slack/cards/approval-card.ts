@@ -10,7 +10,10 @@ import type { Approval, Vote } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
+import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
+import { cutText } from "../../domain/text/cut.js";
+import type { Ticket } from "../../runs/index.js";
 import { ACTIONS, approvalValue } from "../actions.js";
 import {
   actions,
@@ -26,7 +29,7 @@ import {
   withinLimits,
 } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { CUT_MARK, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
 import {
@@ -154,13 +157,7 @@ function changesBlocks(approval: Approval): KnownBlock[] {
 
 function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): KnownBlock[] {
   const { binding } = approval;
-  const reasons = reasonLines(binding.policy.reasons);
-  // The policy's reason says how it was; this line says how it is.
-  const unconfirmed = !binding.bindingUnconfirmed
-    ? []
-    : customerConfirmed
-      ? ["• Whoever filed the ticket has confirmed the customer since."]
-      : ["• Approving confirms the customer for this operation alone."];
+  const reasons = reasonLines(heldBecause(approval, customerConfirmed));
   const gate =
     approval.gate !== null && !approval.gate.satisfiable ? [`• ${oneLine(approval.gate.sentence)}`] : [];
   const cooling =
@@ -169,22 +166,37 @@ function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): Kn
       : "";
   return [
     ours("*Why it is held*"),
-    theirs([...reasons, ...unconfirmed, ...gate].join("\n") || "• The policy asks for an approval."),
+    theirs([...reasons, ...gate].join("\n") || "• The policy asks for an approval."),
     ours(`*If approved:* ${consequenceOf({ ...operation, ...binding })}${cooling}`),
   ];
 }
+
+/**
+ * Why it is held, as it is now: of the customer one sentence, whether somebody has confirmed it since the judgement or not. The
+ * policy's own sentence about it is of the past and gives way.
+ */
+export function heldBecause({ binding }: Approval, customerConfirmed: boolean): readonly string[] {
+  const { reasons } = binding.policy;
+  if (!binding.bindingUnconfirmed) return reasons;
+  const now = customerConfirmed
+    ? "Whoever filed the ticket has confirmed the customer since this was asked for."
+    : "Nobody has confirmed the customer. Approving confirms the customer for this operation alone.";
+  const at = reasons.indexOf(CUSTOMER_UNCONFIRMED);
+  return at < 0 ? [...reasons, now] : reasons.with(at, now);
+}
+
+/** The ticket's filer has confirmed the very customer that the approval is about. */
+export const isConfirmed = ({ binding }: Approval, ticket: Ticket | null): boolean =>
+  ticket?.binding === "confirmed" && ticket.customerRef === binding.customerRef;
 
 /** Every reason has a line; what has no room is counted. */
 function reasonLines(reasons: readonly string[]): string[] {
   const more = reasons.length - WHY_MAX;
   return [
-    ...reasons.slice(0, WHY_MAX).map((reason) => `• ${clipped(oneLine(reason), WHY_LINE_MAX)}`),
+    ...reasons.slice(0, WHY_MAX).map((reason) => `• ${cutText(oneLine(reason), WHY_LINE_MAX)}`),
     ...(more > 0 ? [`• ${more} more under Full text.`] : []),
   ];
 }
-
-const clipped = (text: string, max: number): string =>
-  text.length <= max ? text : `${text.slice(0, max).replace(/[\uD800-\uDBFF]$/u, "")}${CUT_MARK}`;
 
 function earlierBlocks({ binding }: Approval): KnownBlock[] {
   if (binding.earlier.length === 0) return [];
@@ -375,6 +387,6 @@ export function approvalText(view: ApprovalView): string {
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
-  const why = escapeWithin(oneLine(binding.policy.reasons[0] ?? ""), 400).text;
+  const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed)[0] ?? ""), 400).text;
   return `${head} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(/ {2,}/gu, " ");
 }

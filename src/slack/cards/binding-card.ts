@@ -9,9 +9,24 @@ import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 
 const CANDIDATES_SHOWN = 8;
 
-/** `ended`: the ticket's work is over, so nothing can be confirmed or chosen any more. */
-export function bindingCard(ticket: Ticket, ended: boolean): Message {
-  if (ended && ticket.binding !== "confirmed") return endedCard(ticket);
+export interface BindingStanding {
+  readonly ended: boolean;
+  readonly approved: boolean;
+}
+
+/** The small print below a customer that the filer left unconfirmed to the end. */
+const LEFT_UNCONFIRMED = {
+  nobody: "Nobody confirmed this.",
+  approval:
+    "Whoever filed it did not confirm this. Approving confirmed the customer for what was approved alone.",
+} as const;
+
+/**
+ * `ended`: the ticket's work is over, so nothing can be confirmed or chosen any more. `approved`: an approval confirmed the customer
+ * for its operation.
+ */
+export function bindingCard(ticket: Ticket, { ended, approved }: BindingStanding): Message {
+  if (ended && ticket.binding !== "confirmed") return endedCard(ticket, approved);
   switch (ticket.binding) {
     case "confirmed":
       return {
@@ -48,7 +63,7 @@ export function bindingCard(ticket: Ticket, ended: boolean): Message {
   }
 }
 
-function endedCard(ticket: Ticket): Message {
+function endedCard(ticket: Ticket, approved: boolean): Message {
   if (ticket.binding === "none") {
     const text =
       "It was not said which customer this is about. Name an order or the customer's e-mail address here, and the work begins again.";
@@ -56,7 +71,10 @@ function endedCard(ticket: Ticket): Message {
   }
   return {
     text: `About ${nameOf(ticket)}, by its text.`,
-    blocks: [theirs(`About ${rawName(ticket)}${foundBy(ticket)}.`, 700), note("Nobody confirmed this.")],
+    blocks: [
+      theirs(`About ${rawName(ticket)}${foundBy(ticket)}.`, 700),
+      note(approved ? LEFT_UNCONFIRMED.approval : LEFT_UNCONFIRMED.nobody),
+    ],
   };
 }
 

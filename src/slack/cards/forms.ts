@@ -11,6 +11,7 @@ import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { oneLine, withRef } from "../text/safe.js";
+import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
 import { incidentTitle, verbName } from "./ops-cards.js";
@@ -298,9 +299,11 @@ export function closed(title: string, blocks: readonly KnownBlock[]): Modal {
 
 /** Everything about an approval that its card cuts short. */
 export function approvalDetails(approval: Approval, operation: OperationFacts, ticket: Ticket | null): Modal {
-  const reasons = approval.binding.policy.reasons.map((reason) => `• ${oneLine(reason)}`).join("\n");
+  const { reasons } = approval.binding.policy;
+  // Decided, it is how it was judged; while it is a question, the same words as on the card.
+  const held = approval.state === "PENDING" ? heldBecause(approval, isConfirmed(approval, ticket)) : reasons;
   const parts: (readonly [string, string])[] = [
-    ["Why it is held", reasons],
+    ["Why it is held", held.map((reason) => `• ${oneLine(reason)}`).join("\n")],
     ["Planner's words, unverified", withoutAddresses(operation.reason)],
     ["The ticket, as it was written", ticket?.text ?? ""],
     ["Note", approval.denyNote ?? ""],

@@ -2,9 +2,9 @@
 import { assertNever } from "../../domain/assert-never.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../../domain/ids.js";
 import type { CardSubject } from "../../domain/ports/notices.js";
-import { isRunEnd, type RunState } from "../../domain/run.js";
+import type { RunState } from "../../domain/run.js";
 import type { FreezeKind } from "../../ops/index.js";
-import { currentRun, getTicket } from "../../runs/index.js";
+import { getTicket } from "../../runs/index.js";
 import { type Message, note } from "../blocks/build.js";
 import { approvalCard, plainApprovalCard } from "../cards/approval-card.js";
 import { bindingCard } from "../cards/binding-card.js";
@@ -13,6 +13,7 @@ import { runCard } from "../cards/run-card.js";
 import { ticketCard } from "../cards/ticket-card.js";
 import type { SlackSendContext } from "../types.js";
 import { readApprovalView } from "../views/approval.js";
+import { bindingStandingOf } from "../views/binding.js";
 import { readFreeze, readIncident, readQuarantine, readResolution } from "../views/ops.js";
 import { readRunView } from "../views/run.js";
 
@@ -45,8 +46,7 @@ export async function renderSubject(
     case "binding": {
       const ticket = isTicketId(id) ? await getTicket(db, id) : null;
       if (ticket === null) return null;
-      const run = await currentRun(db, ticket.id);
-      return { message: bindingCard(ticket, run !== null && isRunEnd(run.state)), urgent: false };
+      return { message: bindingCard(ticket, await bindingStandingOf(db, ticket.id)), urgent: false };
     }
     case "ticket": {
       const ticket = isTicketId(id) ? await getTicket(db, id) : null;

@@ -4,7 +4,7 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId } from "../../domain/ids.js";
 import { getTicket } from "../../runs/index.js";
-import type { ApprovalView } from "../cards/approval-card.js";
+import { type ApprovalView, isConfirmed } from "../cards/approval-card.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation } from "./operation.js";
 
@@ -19,14 +19,12 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
   const { waitsFor, notBefore } = await standingOf(db, approval);
   const successor = approval.state === "VOIDED" && (await successorOf(db, approval.id)) !== null;
   const ticket = approval.ticketId === null ? null : await getTicket(db, approval.ticketId);
-  const customerConfirmed =
-    ticket?.binding === "confirmed" && ticket.customerRef === approval.binding.customerRef;
   const binding = { ...approval.binding, customerName: withoutAddresses(approval.binding.customerName) };
   return {
     approval: { ...approval, binding },
     operation: { ...operation, notBefore },
     waitsFor,
     successor,
-    customerConfirmed,
+    customerConfirmed: isConfirmed(approval, ticket),
   };
 }

@@ -1,0 +1,93 @@
+/** Whether the customer is confirmed is said once and truly, at each time: asked, confirmed since, approved, over. */
+import { describe, expect, test } from "vitest";
+import { bindingRule, CUSTOMER_UNCONFIRMED } from "../../src/domain/policy/rules-order.js";
+import { approvalCard } from "../../src/slack/cards/approval-card.js";
+import { bindingCard } from "../../src/slack/cards/binding-card.js";
+import { approvalViewOf, ticketOf } from "./support/views.js";
+
+const OTHER = "The same refund was done before; this is number 2.";
+
+function card(customerConfirmed: boolean, reasons: string[]): string {
+  const view = approvalViewOf({
+    money: { amountMinor: 18_000n, currency: "GBP" },
+    customerName: "Tom Whitfield",
+    customerRef: "CUS-7",
+    orderRef: "ORD-10042",
+    status: "delivered",
+    reason: "",
+    itemRefs: [],
+    reasons,
+    note: null,
+    endDetail: "",
+    state: "PENDING",
+    operationStatus: "AWAITING_APPROVAL",
+    changes: [],
+    earlier: 0,
+  });
+  const binding = { ...view.approval.binding, bindingUnconfirmed: true };
+  const { text, blocks } = approvalCard({
+    ...view,
+    approval: { ...view.approval, binding },
+    customerConfirmed,
+  });
+  return `${text}\n${JSON.stringify(blocks)}`;
+}
+
+const times = (text: string, what: RegExp): number => [...text.matchAll(new RegExp(what, "gu"))].length;
+
+describe("an approval card of a customer that was not confirmed", () => {
+  test.each([
+    [[OTHER, CUSTOMER_UNCONFIRMED]],
+    // Recorded without the policy's sentence: said all the same.
+    [[OTHER]],
+  ])("of the reasons %j says it once before, and once after the filer confirms", (reasons) => {
+    const before = card(false, reasons);
+    expect(
+      times(
+        before,
+        /Nobody has confirmed the customer\. Approving confirms the customer for this operation alone\./,
+      ),
+    ).toBe(1);
+    expect(times(before, /confirmed the customer since|when this was judged/)).toBe(0);
+    const after = card(true, reasons);
+    expect(
+      times(after, /Whoever filed the ticket has confirmed the customer since this was asked for\./),
+    ).toBe(1);
+    expect(times(after, /Nobody has|not confirmed|Approving confirms/)).toBe(0);
+    expect(before).toContain(OTHER);
+    expect(after).toContain(OTHER);
+  });
+
+  test("says it in the notification too, where it is the first reason", () => {
+    expect(times(card(true, [CUSTOMER_UNCONFIRMED]), /has confirmed the customer since/)).toBe(2);
+    expect(times(card(true, [CUSTOMER_UNCONFIRMED]), /not confirmed/)).toBe(0);
+  });
+
+  test("finds the policy's sentence by the rule's own words", () => {
+    const facts = { bindingConfirmed: false } as Parameters<typeof bindingRule>[0];
+    expect(bindingRule(facts).map(({ sentence }) => sentence)).toEqual([CUSTOMER_UNCONFIRMED]);
+  });
+});
+
+describe("the ticket's card of whom it is about, when the work is over", () => {
+  const ticket = ticketOf({
+    binding: "unconfirmed",
+    customerId: "c",
+    customerRef: "CUS-7",
+    customerName: "Tom Whitfield",
+  });
+  const shown = (approved: boolean): string =>
+    JSON.stringify(bindingCard(ticket, { ended: true, approved }).blocks);
+
+  test("says that approving confirmed the customer for what was approved", () => {
+    expect(shown(true)).toContain(
+      "Whoever filed it did not confirm this. Approving confirmed the customer for what was approved alone.",
+    );
+    expect(shown(true)).not.toContain("Nobody confirmed");
+  });
+
+  test("says that nobody did, where nothing was approved", () => {
+    expect(shown(false)).toContain("Nobody confirmed this.");
+    expect(shown(false)).not.toContain("Approving");
+  });
+});
