@@ -2,10 +2,13 @@
  * What the planner is told of an operation: sentences by code, from the operation's row alone. Never "done" for anything that
  * the row does not show as done.
  */
+
 import { assertNever } from "../domain/assert-never.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, money } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
+import { asSentence } from "../domain/text/sentence.js";
+import { ADVICE } from "./advice.js";
 
 export interface ToolResult {
   result: string;
@@ -61,21 +64,21 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "REJECTED":
       return told(
         operation,
-        `Not done: ${nameOf(operation)} was refused. ${why(operation)} Repeating it changes nothing.`,
+        `Not done: ${nameOf(operation)} was refused. ${why(operation)} ${ADVICE.noUse}`,
         true,
         replayed,
       );
     case "DENIED":
       return told(
         operation,
-        `Denied by a person: ${nameOf(operation)} was not done. ${why(operation)} Do not ask for it again in this ticket.`,
+        `Denied by a person: ${nameOf(operation)} was not done. ${why(operation)} ${ADVICE.notAgain}`,
         true,
         replayed,
       );
     case "EXPIRED":
       return told(
         operation,
-        `Expired: nobody decided on ${nameOf(operation)} in time, so it was not done. It may be asked for again, or hand the ticket to a person.`,
+        `Expired: nobody decided on ${nameOf(operation)} in time, so it was not done. ${ADVICE.againOrPerson}`,
         true,
         replayed,
       );
@@ -89,7 +92,7 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "REVERSED":
       return told(
         operation,
-        `Done and later taken back by the provider: ${nameOf(operation)}. ${why(operation)} Hand the ticket to a person.`,
+        `Done and later taken back by the provider: ${nameOf(operation)}. ${why(operation)} ${ADVICE.toPerson}`,
         true,
         replayed,
       );
@@ -123,11 +126,7 @@ function alreadyDone(operation: Operation): string {
     : `Already done at ${when} UTC: ${doneSentence(operation)} Nothing was done again.`;
 }
 
-const why = (operation: Operation): string => {
-  const detail = operation.result?.detail.trim() ?? "";
-  if (detail === "") return "";
-  return /[.!?]$/.test(detail) ? detail : `${detail}.`;
-};
+const why = (operation: Operation): string => asSentence(operation.result?.detail ?? "");
 
 function told(operation: Operation, sentence: string, isError: boolean, replayed: boolean): OperationAnswer {
   return {

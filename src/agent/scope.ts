@@ -2,7 +2,9 @@
  * What a ticket may see and touch. Bound to a customer by code or by the filer, never by the model: no tool names a customer,
  * and whatever lies outside is answered with the same words whether it exists or not.
  */
+
 import type { Ticket } from "../runs/index.js";
+import { ADVICE } from "./advice.js";
 
 export type Scope =
   | { kind: "customer"; customerId: string; customerRef: string; confirmed: boolean }
@@ -38,10 +40,10 @@ export function mayRead(scope: Scope, order: { ref: string; customerRef: string 
 export const namedBy = (reference: string): string =>
   /^[#\p{L}\p{N}][#\p{L}\p{N}_./-]{0,63}$/u.test(reference) ? reference : "of that name";
 
-/** The one answer for an order that does not exist and for one of somebody else. */
+/** The one answer for an order that does not exist and for one of somebody else; true also while nobody is bound. */
 export const outOfScope = (reference: string): string =>
-  `There is no order ${namedBy(reference)} among the orders of this ticket's customer. Check the reference, or hand the ticket to a person.`;
+  `There is no order ${namedBy(reference)} that this ticket may touch. ${ADVICE.checkReference}`;
 
 /** As `outOfScope`, for subscriptions. */
 export const subscriptionOutOfScope = (reference: string): string =>
-  `There is no subscription ${namedBy(reference)} among those of this ticket's customer. Check the reference, or hand the ticket to a person.`;
+  `There is no subscription ${namedBy(reference)} that this ticket may touch. ${ADVICE.checkReference}`;

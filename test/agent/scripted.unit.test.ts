@@ -125,21 +125,40 @@ describe("what it cannot do", () => {
   test("an order that is not the customer's is a person's, and what can be done is done first", async () => {
     const moves = await play("Please refund £20.00 on ORD-1 and £150.00 on ORD-9", {
       ...SHOP,
-      "get_order ORD-9": "There is no order ORD-9 among the orders of this ticket's customer.",
+      "get_order ORD-9":
+        "There is no order ORD-9 that this ticket may touch. Check the reference, or hand the ticket to a person.",
     });
     expect(amounts(moves)).toEqual([["ORD-1", 2_000]]);
-    expect(summary(moves)).toMatch(/There is no order ORD-9/);
+    expect(summary(moves)).toContain("There is no order ORD-9 that this ticket may touch. The ticket says:");
   });
 
   test("an order that is not there, of nobody known, is said and left to the thread's question", async () => {
-    const moves = await play("Refund ORD-9 please", { "get_order ORD-9": "There is no order ORD-9." }, null);
-    expect(moves.at(-1)).toMatch(/ORD-9: There is no order ORD-9/);
+    const moves = await play(
+      "Refund ORD-9 please",
+      {
+        "get_order ORD-9":
+          "There is no order ORD-9 that this ticket may touch. Check the reference, or hand the ticket to a person.",
+      },
+      null,
+    );
+    expect(moves.at(-1)).toBe(
+      "Scripted planner, no model. There is no order ORD-9 that this ticket may touch.",
+    );
   });
 
   test("a complaint is handed over at once, whatever else the ticket asks", async () => {
     const moves = await play("Formal complaint: ORD-1 burnt my hand, refund it, or my lawyer writes", SHOP);
     expect(moves).toHaveLength(1);
     expect(summary(moves)).toMatch(/complaint for a person.*Nothing was changed/);
+  });
+
+  test("what was denied is told to people without what is meant for a planner", async () => {
+    const moves = await play("Cancel ORD-2 please", {
+      ...SHOP,
+      "cancel_order ORD-2":
+        "Denied by a person: the cancellation of order ORD-2 was not done. Note: wait. Do not ask for it again in this ticket.",
+    });
+    expect(summary(moves)).toContain("was not done. Note: wait. The ticket says:");
   });
 
   test("a cancellation that is refused is handed over with the reason", async () => {

@@ -78,6 +78,18 @@ describe("an approval card of hostile rows", () => {
   });
 });
 
+describe("This is a further refund", () => {
+  test.each([
+    [18_000n, true],
+    [18_001n, true],
+    [17_999n, false],
+    [0n, false],
+  ])("with %d left of a refund of 18000: offered is %s", (leftMinor, offered) => {
+    const post = replayedPost(operationOf({ status: "CONFIRMED", leftMinor }), `tkt_${"0".repeat(32)}`);
+    expect(JSON.stringify(post.blocks).includes("This is a further refund")).toBe(offered);
+  });
+});
+
 describe("other posts of hostile text", () => {
   test.prop([hostile, hostile], { numRuns: 100 })("are literal and whole within limits", (text, name) => {
     const operation = operationOf({

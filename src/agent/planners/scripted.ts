@@ -7,6 +7,7 @@
 import type { Json } from "../../domain/json.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
 import type { ContentBlock } from "../../runs/index.js";
+import { factsOnly } from "../advice.js";
 import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
 import { answering } from "./scripted-help.js";
 import {
@@ -95,7 +96,7 @@ const WRITES: ReadonlySet<string> = new Set(["issue_refund", "cancel_order", "ca
 
 /** What was refused, denied, failed or unclear is no answer to the ticket: a person takes over, and is told what the results say. */
 function handOver(wishes: Wishes, what: string, said: readonly string[]): Move {
-  const results = [...new Set(said)].join(" ");
+  const results = [...new Set(said.map(factsOnly))].join(" ");
   return {
     calls: [
       {
@@ -170,7 +171,7 @@ function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): 
     const lookup = calledFor(reading, "get_order", "order_reference", ref);
     const order = lookup === undefined ? null : seenOrder(lookup);
     if (order === null) {
-      unclear.push(`${ref}: ${lookup?.result ?? "not found"}`);
+      unclear.push(lookup === undefined ? `${ref}: not found.` : factsOnly(lookup.result));
       continue;
     }
     const step = onOrder(reading, wishesFor(wishes, index, orders.length), order);
@@ -182,7 +183,7 @@ function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): 
   if (unclear.length === 0) return { say: said.join(" ") };
   // Whom it is about is asked by the thread itself; whatever else is unclear, or on an order that is not theirs, is a person's.
   return reading.customer === null
-    ? { say: [...said, ...unclear].join(" ") }
+    ? { say: [...new Set([...said, ...unclear])].join(" ") }
     : handOver(wishes, "Not everything that was asked for can be done.", [...said, ...unclear]);
 }
 
@@ -266,7 +267,7 @@ function linesByName(wishes: Wishes, order: SeenOrder["order"]): string[] {
 function whereabouts(reading: Reading, ref: string): string {
   const call = calledFor(reading, "get_shipment_status", "order_reference", ref);
   const seen = call === undefined ? null : seenShipments(call);
-  if (seen === null) return `${ref}: ${call?.result ?? "nothing is known"}`;
+  if (seen === null) return call === undefined ? `${ref}: nothing is known.` : factsOnly(call.result);
   const parcels = seen.shipments.map((one) => `${one.carrier} ${one.tracking}: ${one.status}`);
   return `${ref} is ${seen.order.status}. ${parcels.length === 0 ? "No parcel is known." : `${parcels.join("; ")}.`}`;
 }

@@ -2,10 +2,12 @@
  * A stage for one story: people who act in the Slack sandbox, faults at the provider, and a look at both books (our ledger,
  * the provider's own list) at each phase. The story never asks the product what it did: it counts.
  */
+
 import { setTimeout as pause } from "node:timers/promises";
 import { hostEnvironment } from "../../config/host.js";
 import type { Db } from "../../db/connect.js";
 import { formatMoney, money } from "../../domain/money.js";
+import { counted } from "../../domain/text/counted.js";
 import { FAULT_WORDS, type FaultSpec } from "../../sandbox/payments/index.js";
 import type { MessageView } from "../../sandbox/slack/control-types.js";
 import type { ShopFile } from "../../shop/index.js";
@@ -312,7 +314,7 @@ export class Stage {
       `  ${name.padEnd(16)} ledger: ${describe(phase.ledger.committed, phase.ledger.amounts)} ${statusList(phase.ledger.statuses)}`,
     );
     this.#tell(
-      `  ${"".padEnd(16)} provider: ${describe(phase.provider.committed, phase.provider.amounts)}; ${phase.provider.posts} requests to refund`,
+      `  ${"".padEnd(16)} provider: ${describe(phase.provider.committed, phase.provider.amounts)}; ${counted(phase.provider.posts, "request")} to refund`,
     );
     return phase;
   }

@@ -63,7 +63,11 @@ export const beingCheckedPost = (operation: OperationFacts): Message =>
 const MAY_BE_FURTHER: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
 
 export function replayedPost(operation: OperationFacts, ticketId: TicketId): Message {
-  const further = operation.kind === "refund" && MAY_BE_FURTHER.has(operation.status);
+  // The same amount once more: where less than it is left, the click could only be refused.
+  const further =
+    operation.kind === "refund" &&
+    MAY_BE_FURTHER.has(operation.status) &&
+    operation.leftMinor >= operation.amountMinor;
   return sentencePost(
     `This was asked for before, so nothing is done a second time. ${outcomeOf(operation)}`,
     further

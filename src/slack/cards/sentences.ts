@@ -4,10 +4,12 @@
  * 1. A sentence says "refunded" or "cancelled" only of a CONFIRMED row.
  * 2. Money has its currency, exactly; times have their zone.
  */
+
 import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import { asSentence } from "../../domain/text/sentence.js";
 import { withRef } from "../text/safe.js";
 
 /** An operation as cards and threads show it. Amounts in minor units. */
@@ -24,6 +26,8 @@ export interface OperationFacts {
   readonly subscriptionRef: string | null;
   readonly atPeriodEnd: boolean | null;
   readonly refundScope: RefundScope | null;
+  /** What is left to refund on its order's payment, in minor units; 0 without a payment. */
+  readonly leftMinor: bigint;
   readonly items: readonly { readonly ref: string; readonly name: string | null }[];
   /** The planner's words. Never shown without saying so. */
   readonly reason: string;
@@ -237,9 +241,8 @@ const CANCELLED = {
 
 /** The stored detail as a sentence; null when there is none. */
 function detailOf(operation: OperationFacts): string | null {
-  const detail = operation.result?.detail.trim() ?? "";
-  if (detail === "") return null;
-  return /[.!?]$/.test(detail) ? detail : `${detail}.`;
+  const detail = asSentence(operation.result?.detail ?? "");
+  return detail === "" ? null : detail;
 }
 
 const join = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join(" ");

@@ -18,6 +18,7 @@ interface Row {
   subscription_ref: string | null;
   at_period_end: boolean | null;
   refund_scope: RefundScope | null;
+  left_minor: bigint;
   items: { ref: string; name: string | null }[];
   reason: string;
   provider_ref: string | null;
@@ -42,6 +43,8 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
        o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
        o.created_at, o.updated_at,
        (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
+       coalesce((SELECT greatest(p.captured - p.reserved - p.refunded - p.refunded_elsewhere, 0) FROM payments p
+         WHERE p.order_id = o.order_id), 0) AS left_minor,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
@@ -75,6 +78,7 @@ function factsOf(row: Row): OperationFacts {
     subscriptionRef: row.subscription_ref,
     atPeriodEnd: row.at_period_end,
     refundScope: row.refund_scope,
+    leftMinor: row.left_minor,
     items: row.items.map(({ ref, name }) => ({ ref, name: name === null ? null : withoutAddresses(name) })),
     reason: row.reason,
     providerRef: row.provider_ref,

@@ -22,6 +22,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     subscriptionRef: null,
     atPeriodEnd: null,
     refundScope: "everything_left",
+    leftMinor: 18_000n,
     items: [],
     reason: "",
     providerRef: "re_1",

@@ -1,0 +1,18 @@
+/**
+ * What a result tells the planner to do next. It stands behind the facts in sentences for the planner; people who read the same facts
+ * are not told it.
+ */
+export const ADVICE = {
+  notAgain: "Do not ask for it again in this ticket.",
+  noUse: "Repeating it changes nothing.",
+  againOrPerson: "It may be asked for again, or hand the ticket to a person.",
+  toPerson: "Hand the ticket to a person.",
+  checkReference: "Check the reference, or hand the ticket to a person.",
+} as const;
+
+/** A result without its advice: for people. */
+export function factsOnly(result: string): string {
+  let facts = result;
+  for (const advice of Object.values(ADVICE)) facts = facts.replaceAll(advice, "");
+  return facts.replace(/ {2,}/g, " ").trim();
+}
