@@ -9,6 +9,7 @@ import { cutText } from "../domain/text/cut.js";
 import { findReferences } from "../domain/text/references.js";
 import type { RunView, ToolCall, Turn } from "../runs/index.js";
 import { isBlank, needsAnAnswer } from "../runs/index.js";
+import { factsOnly } from "./advice.js";
 import { namedBy } from "./scope.js";
 import { isToolName } from "./tools/catalogue.js";
 import { callSignature } from "./tools/parse.js";
@@ -87,7 +88,7 @@ function afterResults(view: RunView, turn: Turn): Step {
       : end(
           "escalated",
           "asked_by_person",
-          `What the filer asked for was not done. ${undone.result ?? ""}`.trim(),
+          `What the filer asked for was not done. ${factsOnly(undone.result ?? "")}`.trim(),
         );
   }
   const stuck = stuckOn(view.calls);
@@ -116,7 +117,7 @@ export function stuckOn(calls: readonly ToolCall[]): string | null {
     const failed = [...(failures.get(signature) ?? []), call];
     failures.set(signature, failed);
     if (failed.length >= SAME_FAILURES) {
-      return `Stuck: ${label(call)} failed ${failed.length} times, the last time with: ${call.result ?? ""}`;
+      return `Stuck: ${label(call)} failed ${failed.length} times, the last time with: ${factsOnly(call.result ?? "")}`;
     }
   }
   return null;

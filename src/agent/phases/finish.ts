@@ -1,7 +1,9 @@
 /** Phase "end": every run ends in a named state, with a sentence by code. Model prose goes to the thread under its own marker. */
+
 import { failpoint } from "../../domain/failpoints.js";
 import type { RunEnd } from "../../domain/run.js";
 import { endRun, type Reservation, setRunning } from "../../runs/index.js";
+import { factsOnly } from "../advice.js";
 import type { Ending } from "../next-step.js";
 import type { AgentCtx } from "../ports.js";
 import { type Driven, GO_ON, type PhaseOutcome } from "./phase.js";
@@ -113,5 +115,5 @@ function doneSoFar({ view }: Driven): string {
   const done =
     effects.size === 0 ? "Nothing was changed." : `Done so far: ${[...effects.values()].join(" ")}`;
   const failed = view.calls.filter((call) => call.isError === true).at(-1);
-  return failed === undefined ? done : `${done} Last answered with: ${failed.result ?? ""}`;
+  return failed === undefined ? done : `${done} Last answered with: ${factsOnly(failed.result ?? "")}`;
 }
