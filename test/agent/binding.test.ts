@@ -1,6 +1,7 @@
 /** A customer read from text: every write is held until the filer confirms, and not a moment longer for want of just that. */
 import { describe, expect, test } from "vitest";
 import { confirmBinding, threadReply, traceRun } from "../../src/runs/index.js";
+import { bindingStandingOf } from "../../src/slack/views/binding.js";
 import { byTurn, says, use, uses } from "../support/messages-stub.js";
 import { look, loopSuite, refund } from "./support/suite.js";
 
@@ -43,6 +44,8 @@ describe("before anybody confirms", () => {
     const { world, runId } = await filed(small);
     const [approval] = await world.pending();
     expect(approval?.binding).toMatchObject({ bindingUnconfirmed: true, amountMinor: 2_000n });
+    const { ticket } = await world.view(runId);
+    expect(await bindingStandingOf(world.db, ticket.id)).toEqual({ ended: false, approved: false });
     expect(await suite.committed()).toBe(0);
     if (approval === undefined) throw new Error("nothing is held");
     await world.click("U_SUP1", approval);
@@ -50,6 +53,8 @@ describe("before anybody confirms", () => {
     const view = await world.view(runId);
     expect(view.run).toMatchObject({ state: "resolved", ending: { verifiedSuccess: true } });
     expect(view.ticket.binding).toBe("unconfirmed");
+    // What the ticket's card says of it in the end.
+    expect(await bindingStandingOf(world.db, view.ticket.id)).toEqual({ ended: true, approved: true });
     expect(await suite.committed()).toBe(1);
   });
 });
