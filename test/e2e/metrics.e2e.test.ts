@@ -113,7 +113,7 @@ describe("everything in docs/metrics.md is emitted", () => {
     timeout: LONG_MS,
   }, async () => {
     house.world.slack.control.addApiFault({
-      method: "*",
+      method: "chat.postMessage",
       kind: "ratelimited",
       retryAfterSeconds: 1,
       times: 1,

@@ -21,8 +21,7 @@ const STORY_MS = 180_000;
 /** Stories that end with nothing done say what was refused, and why. */
 const REFUSED: Readonly<Record<string, RegExp>> = {
   "dispatched-order": /^- cancel_order is refused: Order A-4472 is dispatched;/,
-  "other-owner":
-    /^- cancel_order is refused: There is no order B-9001 among the orders of this ticket's customer/,
+  "other-owner": /^- cancel_order is refused: There is no order B-9001 that this ticket may touch/,
   "over-limit":
     /^- issue_refund is refused: \$330\.00 USD is above \$200\.00 USD, which the policy never allows/,
 };

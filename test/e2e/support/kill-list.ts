@@ -8,11 +8,9 @@ export interface Kill {
 
 /** Around the money: each on another side of a commit or of the socket. */
 export const KILLED_IN_EVERY_RUN: readonly Kill[] = [
-  { name: "runs.after_ticket_filed", pass: 1 },
   { name: "agent.after_turn_released", pass: 1 },
   { name: "dispatch.after_claim", pass: 1 },
   { name: "dispatch.after_send", pass: 1 },
-  { name: "dispatch.after_settle", pass: 1 },
   { name: "reconcile.after_resend_claimed", pass: 1 },
 ];
 

@@ -20,6 +20,8 @@ export const otherOwnerStory: Story = {
   expected: { statuses: [], committed: 0, amounts: {}, runState: "escalated", verifiedSuccess: false },
   async play(stage) {
     const thread = await stage.file("U_AGENT", "This is for alice@shop.example: please cancel order B-9001.");
+    // What may be looked up is looked up; what would change anything waits for who the customer is.
+    await stage.runIn(thread, "awaiting_binding");
     await stage.chooseCustomer(thread, "alice@shop.example");
     await stage.runIn(thread, "escalated");
     await stage.count("before approval");
