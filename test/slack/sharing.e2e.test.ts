@@ -50,6 +50,14 @@ async function approveAtHome(w: World, as: string): Promise<void> {
   });
 }
 
+const eventsHandled = async (): Promise<number> =>
+  (
+    await database.db.sql(
+      undefined,
+      "SELECT 1 FROM slack_inbox WHERE kind = 'event' AND processed_at IS NOT NULL",
+    )
+  ).length;
+
 describe("a channel that Slack does not let us examine", () => {
   test.each(["missing_scope", "access_denied", "channel_not_found"])(
     "with %s: a line without facts there, the approval in Home, and on-call is told once what to mend",
@@ -80,6 +88,7 @@ describe("a channel that Slack does not let us examine", () => {
       w.sandbox.control.clearFaults(fault);
       await w.sandbox.control.shareChannel("C_APPR", true);
       await w.sandbox.control.shareChannel("C_APPR", false);
+      await waitFor(async () => (await eventsHandled()) === 2, { what: "both events to be handled" });
       await database.db.tx((tx) => w.notices.touch(tx, { kind: "approval", id: held.approvalId }));
       const card = await inChannel(w, "U_SUP1", "C_APPR", "£180.00 GBP");
       expect(card.ts).toBe(line.ts);
