@@ -22,9 +22,6 @@ const common = {
   hookTimeout: 120_000,
   // Tests that declare themselves concurrent start processes of their own.
   maxConcurrency: 3,
-  // On a machine that others load too, waiting can run out: CI gives a test one more try and its report says so ("retry x1").
-  // By hand nothing is tried twice.
-  retry: process.env["CI"] === "true" ? 1 : 0,
   restoreMocks: true,
   unstubEnvs: true,
 } as const;
