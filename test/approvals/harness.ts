@@ -26,6 +26,7 @@ import type {
 } from "../../src/domain/ports/notices.js";
 import * as ledger from "../../src/ledger/index.js";
 import { activatePolicy, activePolicy, makeJudge, readPolicyText } from "../../src/policy/index.js";
+import { followSuccessor } from "../../src/runs/index.js";
 import { importShop } from "../../src/shop/index.js";
 
 export const POLICY = `
@@ -231,7 +232,10 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
     activePolicy: async (on) => (await activePolicy(on)).policy,
     hooks: {
       onTurnDecided: async (tx, { turnId }) => tx.afterCommit(() => void shown.decidedTurns.push(turnId)),
-      onSuccessor: async (tx, change) => tx.afterCommit(() => void shown.successors.push(change)),
+      onSuccessor: async (tx, change) => {
+        await followSuccessor(tx, change);
+        tx.afterCommit(() => void shown.successors.push(change));
+      },
     },
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     ledger: {

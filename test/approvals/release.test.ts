@@ -287,7 +287,11 @@ describe("who waited for an operation that drifted at the claim", () => {
     expect(await waitersOf(h.db, successor)).toMatchObject([{ runId: waiter.runId, filer: "U_OTHER" }]);
     await h.db.tx((tx) => ownerGone(tx, h.ctx, { runId: held.runId, actor: `run:${held.runId}` }));
     expect(await statusOf(h.db, successor)).toBe("AWAITING_APPROVAL");
-    expect((await approvalOfOperation(h.db, successor))?.runId).toBe(waiter.runId);
+    // In the waiter's own turn, so that a decision wakes it and releases it there.
+    expect(await approvalOfOperation(h.db, successor)).toMatchObject({
+      runId: waiter.runId,
+      turnId: waiter.turnId,
+    });
   });
 });
 

@@ -19,6 +19,15 @@ const keysSent = async (house: House): Promise<number> =>
     (await house.world.payments.control.requests({ method: "POST" })).map((sent) => sent.idempotencyKey),
   ).size;
 
+/** Operations that are still DISPATCHED although their lease has run out. */
+const leasesOver = async (house: House): Promise<number> =>
+  (
+    await house.db.sql(
+      "test.leases_over",
+      "SELECT id FROM operations WHERE status = 'DISPATCHED' AND lease_until < countersign_now()",
+    )
+  ).length;
+
 const outcomesTold = (house: House, thread: Thread): number =>
   house.stage
     .threadMessages(thread)
@@ -216,11 +225,11 @@ describe("S-Q-3: wake-ups that are swallowed", () => {
         const thread = await heldRefund(stage);
         stage.fault({ kind: "hang_then_commit", delayMs: 1_000 });
         await stage.approve("U_SUP1", thread);
-        await stage.operationIn("DISPATCHED", "OUTCOME_UNKNOWN");
+        await stage.until("the request to be at the provider", async () => (await keysSent(house)) === 1);
         await proxy.cut();
         await stage.until("the provider to have committed", async () => (await refunds(house)).length === 1);
-        // Longer than a lease, and than the first tries to come back.
-        await pause(6_000);
+        // Nothing was recorded since, and the lease runs out while nobody can prolong it.
+        await stage.until("the lease to be over", async () => (await leasesOver(house)) === 1);
         await proxy.mend();
         await oneRefund(house, thread);
         await stage.until("no row to be due", async () => {
