@@ -1,6 +1,7 @@
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { ensureGenerated } from "./scripts/ensure-generated.mjs";
 
 // A fresh clone or a changed schema: the Prisma client is made before any test imports it.
@@ -13,6 +14,18 @@ const pure = ["test/domain/**/*.test.ts", "test/sandbox/slack/**/*.test.ts", "te
 
 // Minutes of killing and restarting, and the benchmarks' own test: `npm run test:kills`.
 const onDemand = ["test/kills/**/*.test.ts", "test/evaluation/bench.test.ts"];
+
+// A minute or more each: one that begins last decides when the whole run ends.
+const longest = ["e2e/queue.e2e", "agent/kill", "e2e/slack-cases.e2e", "e2e/kills.e2e"];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const long = ({ moduleId }: TestSpecification) =>
+      longest.some((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(long), ...sorted.filter((file) => !long(file))];
+  }
+}
 
 const common = {
   pool: "forks",
@@ -28,6 +41,7 @@ const common = {
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // Most of the time is spent waiting for processes to start and rows to change: two workers a core keep both busy.
     // A server that was handed in gets half: it has the hundred connections of its defaults, and the product's processes share them.
     maxWorkers: Math.min(8, (process.env["DATABASE_URL"] === undefined ? 2 : 1) * Math.max(2, cpus().length)),

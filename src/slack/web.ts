@@ -37,7 +37,8 @@ export interface SlackWeb {
   close(): Promise<void>;
 }
 
-const WRITE_TIMEOUT_MS = 15_000;
+/** The longest that a write may wait for its answer. */
+export const WRITE_TIMEOUT_MS = 15_000;
 /** A directory read stands between a click and its answer. */
 const READ_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;

@@ -1,9 +1,11 @@
 /** What leaves for Slack: once, in order, at Slack's pace, and in the end always right. */
 import { afterEach, describe, expect, test } from "vitest";
 import { systemIds } from "../../src/app/system.js";
+import { armFailpoint, disarmFailpoints } from "../../src/domain/failpoints.js";
 import type { TicketId } from "../../src/domain/ids.js";
 import type { ThreadMessage } from "../../src/domain/ports/notices.js";
 import { sendOutbox } from "../../src/slack/index.js";
+import { WRITE_TIMEOUT_MS } from "../../src/slack/web.js";
 import { withDatabase } from "../support/database.js";
 import { barrier, waitFor } from "../support/wait.js";
 import { type Held, hold, moveApproval, moveOperation } from "./support/held.js";
@@ -264,6 +266,44 @@ describe("the final state of a card", () => {
     );
     await w.drain();
     expect(finalText(w)).toHaveLength(1);
+  });
+});
+
+describe("while a write is on its way", () => {
+  afterEach(disarmFailpoints);
+
+  test("its row belongs to the writer for longer than the write can last, and nobody writes beside it", async () => {
+    const left: number[] = [];
+    const w = await start({ still: true });
+    await hold(w);
+    // The time for looking is nearly used up when the write begins.
+    await database.db.sql(
+      undefined,
+      `CREATE FUNCTION test_nearly_over() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN NEW.lease_until := countersign_now() + interval '2 seconds'; RETURN NEW; END $$;
+       CREATE TRIGGER nearly_over BEFORE UPDATE ON slack_cards FOR EACH ROW
+         WHEN (NEW.lease_token <> OLD.lease_token) EXECUTE FUNCTION test_nearly_over();
+       CREATE TRIGGER nearly_over BEFORE UPDATE ON slack_outbox FOR EACH ROW
+         WHEN (NEW.lease_token <> OLD.lease_token) EXECUTE FUNCTION test_nearly_over()`,
+    );
+    armFailpoint("slack.before_write", async () => {
+      const rows = await database.db.sql<{ s: number }>(
+        undefined,
+        `SELECT extract(epoch FROM lease_until - countersign_now())::float8 AS s
+           FROM (SELECT lease_until FROM slack_cards UNION ALL SELECT lease_until FROM slack_outbox) r WHERE lease_until IS NOT NULL`,
+      );
+      left.push(...rows.map(({ s }) => s));
+    });
+    try {
+      await w.drain();
+    } finally {
+      await database.db.sql(
+        undefined,
+        "DROP TRIGGER nearly_over ON slack_cards; DROP TRIGGER nearly_over ON slack_outbox; DROP FUNCTION test_nearly_over",
+      );
+    }
+    expect(left.length).toBeGreaterThan(0);
+    expect(Math.max(...left)).toBeGreaterThan(WRITE_TIMEOUT_MS / 1_000);
   });
 });
 

@@ -28,12 +28,11 @@ import {
 import type { CardRow } from "./card-row.js";
 import { waitForTurn } from "./card-turn.js";
 import { hiddenApproval } from "./hidden-card.js";
+import { LOOK_LEASE_MS, WRITE_LEASE_MS } from "./lease.js";
 import { giveUpCard } from "./lost-card.js";
 import { closeKey } from "./pace.js";
 import { REPLACED, renderSubject } from "./render-subject.js";
 import { untilThread } from "./until-thread.js";
-
-const LEASE_MS = 60_000;
 
 const CLAIM = `
   UPDATE slack_cards
@@ -45,7 +44,7 @@ const CLAIM = `
 
 /** Brings one card's message to what its subject's rows say, if it is due. */
 export async function renderCard(ctx: SlackSendContext, cardId: string): Promise<void> {
-  const [row] = await ctx.db.sql<CardRow>("slack.card.claim", CLAIM, [cardId, LEASE_MS]);
+  const [row] = await ctx.db.sql<CardRow>("slack.card.claim", CLAIM, [cardId, LOOK_LEASE_MS]);
   if (row === undefined) return;
   try {
     await write(ctx, row);
@@ -161,14 +160,16 @@ async function foundBefore(
 async function post(ctx: SlackSendContext, work: Work): Promise<void> {
   const { row, place } = work;
   const turn = { key: place.channel, intervalMs: POST_INTERVAL_MS, urgent: work.urgent };
-  if (!(await waitForTurn(ctx, row, turn)) || !(await beginAttempt(ctx, row))) return;
+  if (!(await waitForTurn(ctx, row, turn))) return;
   const send = (message: Message): Promise<Written> =>
-    postMessage(ctx, ctx.web.approvals, {
-      channel: place.channel,
-      threadTs: place.threadTs,
-      message,
-      ref: row.id,
-    });
+    whileHeld(ctx, row, "post", () =>
+      postMessage(ctx, ctx.web.approvals, {
+        channel: place.channel,
+        threadTs: place.threadTs,
+        message,
+        ref: row.id,
+      }),
+    );
   await settle(ctx, work, turn.key, await withFallbacks(ctx, work, send));
 }
 
@@ -180,7 +181,7 @@ async function edit(ctx: SlackSendContext, work: Work, ts: string): Promise<void
   if (!(await waitForTurn(ctx, row, { key, intervalMs, urgent: work.urgent }))) return;
   const client = trajectory ? ctx.web.trajectory : ctx.web.approvals;
   const result = await withFallbacks(ctx, work, (message) =>
-    updateMessage(ctx, client, { channel: place.channel, ts, message }),
+    whileHeld(ctx, row, "edit", () => updateMessage(ctx, client, { channel: place.channel, ts, message })),
   );
   if (result.kind === "refused" && isGone(result.code)) return postAnew(ctx, work);
   // The post was found before this edit: what is known of it is kept, whatever became of the edit.
@@ -218,14 +219,26 @@ async function withFallbacks(
   return send({ text: message.text, blocks: [] });
 }
 
-async function beginAttempt(ctx: SlackSendContext, row: CardRow): Promise<boolean> {
-  const begun = await ctx.db.sql(
-    "slack.card.begin",
-    `UPDATE slack_cards SET attempt_at = countersign_now() WHERE id = $1 AND lease_token = $2
-        AND lease_until > countersign_now() RETURNING id`,
-    [row.id, row.lease_token],
+/**
+ * Sends under a lease that outlasts the call's own time limit: whoever takes over never writes beside it. A post is noted before
+ * it leaves, so that it is looked for if its answer is lost.
+ */
+async function whileHeld(
+  ctx: SlackSendContext,
+  row: CardRow,
+  what: "post" | "edit",
+  send: () => Promise<Written>,
+): Promise<Written> {
+  const held = await ctx.db.sql(
+    "slack.card.hold",
+    `UPDATE slack_cards SET attempt_at = CASE WHEN $3 THEN countersign_now() ELSE attempt_at END,
+            lease_until = countersign_now() + make_interval(secs => $4 / 1000.0)
+      WHERE id = $1 AND lease_token = $2 AND lease_until > countersign_now() RETURNING id`,
+    [row.id, row.lease_token, what === "post", WRITE_LEASE_MS],
   );
-  return begun.length === 1;
+  return held.length === 1
+    ? send()
+    : { kind: "unknown", detail: "the card's lease ran out before it was written" };
 }
 
 async function settle(ctx: SlackSendContext, work: Work, key: string, result: Written): Promise<void> {

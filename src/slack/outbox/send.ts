@@ -14,6 +14,7 @@ import type { SlackSendContext } from "../types.js";
 import { answerPerson, type StoredAnswer } from "./answer.js";
 import { backoffMs, FAILURES_MAX, WAIT_IN_PLACE_MS } from "./backoff.js";
 import { findPosted, isTooRich, isUnreachable, type Post, postMessage, type Written } from "./call.js";
+import { LOOK_LEASE_MS, WRITE_LEASE_MS } from "./lease.js";
 import { closedFor, closeKey, takeTurn } from "./pace.js";
 import { renderPost } from "./render-post.js";
 import { mayShowApprovals } from "./sharing.js";
@@ -33,8 +34,6 @@ export interface OutboxRow {
   readonly lease_token: bigint;
 }
 
-const LEASE_MS = 45_000;
-
 // $1 id, $2 lease. Zero rows: nothing to do, somebody else has it, or an earlier post of the ticket goes first.
 const CLAIM = `
   UPDATE slack_outbox o
@@ -46,7 +45,7 @@ const CLAIM = `
 
 /** Sends one waiting row, if it is due and its turn. Anything that happens is in the row afterwards; throws only for the database. */
 export async function sendOutbox(ctx: SlackSendContext, id: string): Promise<void> {
-  const [row] = await ctx.db.sql<OutboxRow>("slack.outbox.claim", CLAIM, [id, LEASE_MS]);
+  const [row] = await ctx.db.sql<OutboxRow>("slack.outbox.claim", CLAIM, [id, LOOK_LEASE_MS]);
   if (row === undefined) return queueUp(ctx, id);
   try {
     if (row.method === "answer") await sendAnswer(ctx, row);
@@ -97,6 +96,7 @@ async function sendPost(ctx: SlackSendContext, row: OutboxRow): Promise<void> {
   if (!(await beginAttempt(ctx, row))) return;
   let result = await postMessage(ctx, ctx.web.approvals, post);
   if (result.kind === "refused" && isTooRich(result.code)) {
+    if (!(await beginAttempt(ctx, row))) return;
     result = await postMessage(ctx, ctx.web.approvals, { ...post, message: { ...message, blocks: [] } });
   }
   await settle(ctx, row, channel, result);
@@ -142,9 +142,9 @@ async function waitForTurn(ctx: SlackSendContext, row: OutboxRow, channel: strin
 async function beginAttempt(ctx: SlackSendContext, row: OutboxRow): Promise<boolean> {
   const begun = await ctx.db.sql(
     "slack.outbox.begin",
-    `UPDATE slack_outbox SET attempt_at = countersign_now() WHERE id = $1 AND lease_token = $2
-        AND lease_until > countersign_now() RETURNING id`,
-    [row.id, row.lease_token],
+    `UPDATE slack_outbox SET attempt_at = countersign_now(), lease_until = countersign_now() + make_interval(secs => $3 / 1000.0)
+      WHERE id = $1 AND lease_token = $2 AND lease_until > countersign_now() RETURNING id`,
+    [row.id, row.lease_token, WRITE_LEASE_MS],
   );
   return begun.length === 1;
 }
