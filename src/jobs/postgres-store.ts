@@ -12,7 +12,14 @@ import {
 import pg from "pg";
 import { within } from "./bounded.js";
 import { LANE_NAMES, type Lane } from "./catalogue.js";
-import { type LaneQueue, type QueueStore, queueName, type StoreOptions, workerSettings } from "./store.js";
+import {
+  type LaneQueue,
+  oneQueueALane,
+  type QueueStore,
+  queueName,
+  type StoreOptions,
+  workerSettings,
+} from "./store.js";
 
 const PRODUCER_CONNECTIONS = 4;
 /** Beside the one LISTEN connection of each lane. */
@@ -31,7 +38,6 @@ const END_WITHIN_MS = 3_000;
 export function postgresStore(options: StoreOptions): QueueStore {
   const producers = openPool(options, PRODUCER_CONNECTIONS);
   const workers = openPool(options, WORKER_CONNECTIONS + LANE_NAMES.length);
-  const queues = new Map<Lane, Promise<LaneQueue>>();
   let migrated: Promise<void> | undefined;
   const migrateOnce = (): Promise<void> => {
     migrated ??= migrate(producers).catch((error: unknown) => {
@@ -49,16 +55,7 @@ export function postgresStore(options: StoreOptions): QueueStore {
   };
   return {
     kind: "postgres",
-    queue: (lane) => {
-      const known = queues.get(lane);
-      if (known !== undefined) return known;
-      const made = makeQueue(lane).catch((error: unknown) => {
-        queues.delete(lane);
-        throw error;
-      });
-      queues.set(lane, made);
-      return made;
-    },
+    queue: oneQueueALane(makeQueue),
     worker: async (lane, process, concurrency) => {
       await migrateOnce();
       const worker = new Worker(

@@ -1,7 +1,14 @@
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import type { Lane } from "./catalogue.js";
-import { type LaneQueue, type QueueStore, queueName, type StoreOptions, workerSettings } from "./store.js";
+import {
+  type LaneQueue,
+  oneQueueALane,
+  type QueueStore,
+  queueName,
+  type StoreOptions,
+  workerSettings,
+} from "./store.js";
 
 const RECONNECT_MAX_MS = 2_000;
 /** Redis keeps a stream of events for each queue that nobody here reads. */
@@ -20,7 +27,6 @@ export function redisStore(options: StoreOptions, url: string): QueueStore {
     client.on("error", options.onError);
     client.setMaxListeners(100); // each queue and worker listens
   }
-  const queues = new Map<Lane, Promise<LaneQueue>>();
   const makeQueue = async (lane: Lane): Promise<LaneQueue> => {
     await ready(producer);
     const queue = new Queue(queueName(lane), {
@@ -33,16 +39,7 @@ export function redisStore(options: StoreOptions, url: string): QueueStore {
   };
   return {
     kind: "redis",
-    queue: (lane) => {
-      const known = queues.get(lane);
-      if (known !== undefined) return known;
-      const made = makeQueue(lane).catch((error: unknown) => {
-        queues.delete(lane);
-        throw error;
-      });
-      queues.set(lane, made);
-      return made;
-    },
+    queue: oneQueueALane(makeQueue),
     worker: async (lane, process, concurrency) => {
       const worker = new Worker(queueName(lane), process, {
         connection: consumer,

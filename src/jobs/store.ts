@@ -53,3 +53,21 @@ export const workerSettings = (lockMs: number, concurrency: number) => ({
   // After a failed fetch (store away). BullMQ's default is 15 s.
   runRetryDelay: 1_000,
 });
+
+/**
+ * One queue a lane, made when it is first asked for. BullMQ's objects remember a failed first connection for ever: one whose making
+ * failed is forgotten, and made anew for the next who asks.
+ */
+export function oneQueueALane(make: (lane: Lane) => Promise<LaneQueue>): QueueStore["queue"] {
+  const made = new Map<Lane, Promise<LaneQueue>>();
+  return (lane) => {
+    const known = made.get(lane);
+    if (known !== undefined) return known;
+    const queue = make(lane).catch((error: unknown) => {
+      made.delete(lane);
+      throw error;
+    });
+    made.set(lane, queue);
+    return queue;
+  };
+}

@@ -1,9 +1,11 @@
 /** Who asks: read anew for every use case, at most 5 s old, failing closed. */
-import { mayFreeze } from "../domain/policy/people.js";
+import type { Operation } from "../domain/operation.js";
+import { mayFreeze, mayResolve } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import type { OpsContext } from "./context.js";
-import type { Refused } from "./types.js";
+import { findOperation } from "./find.js";
+import type { Refused, Unresolved } from "./types.js";
 
 /** Oldest reading of a person at a command or a click (CONTRACT §4). */
 export const READING_MAX_AGE_MS = 5_000;
@@ -24,6 +26,24 @@ export async function authorise(
   const policy = await ctx.activePolicy(ctx.db);
   const may = mayFreeze(reading);
   return may.may ? { outcome: "caller", userId, reading, policy } : refused(may);
+}
+
+/** The operation that on-call names, if this person may decide about it; else a sentence that says why not. */
+export async function authoriseOn(
+  ctx: OpsContext,
+  request: { readonly userId: string; readonly ref: string },
+): Promise<
+  | { readonly outcome: "authorised"; readonly caller: Caller; readonly operation: Operation }
+  | Refused
+  | Unresolved
+> {
+  const caller = await authorise(ctx, request.userId);
+  if (caller.outcome === "refused") return caller;
+  const found = await findOperation(ctx.db, request.ref);
+  if (found.outcome === "unresolved") return found;
+  const { operation } = found;
+  const may = mayResolve(caller.reading, operation, caller.policy);
+  return may.may ? { outcome: "authorised", caller, operation } : refused(may);
 }
 
 /** How long what needs a second person waits for one. Milliseconds. */

@@ -3,12 +3,10 @@
  * own. Whoever may resolve an operation may open it again; ends that the provider's evidence settled are not a person's to open.
  */
 
-import { mayResolve } from "../domain/policy/people.js";
 import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
-import { authorise, refused } from "./authorise.js";
+import { authoriseOn } from "./authorise.js";
 import type { OpsContext } from "./context.js";
-import { findOperation } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import type { ReopenForm, ReopenOutcome, ReopenRequest } from "./types.js";
 
@@ -18,13 +16,9 @@ export async function openReopening(
   ctx: OpsContext,
   request: { userId: string; ref: string },
 ): Promise<ReopenForm> {
-  const caller = await authorise(ctx, request.userId);
-  if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
-  if (found.outcome === "unresolved") return found;
-  const { operation } = found;
-  const may = mayResolve(caller.reading, operation, caller.policy);
-  if (!may.may) return refused(may);
+  const allowed = await authoriseOn(ctx, request);
+  if (allowed.outcome !== "authorised") return allowed;
+  const { operation } = allowed;
   const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
   return ended && operation.resolvedByPerson
     ? { outcome: "form", operation }

@@ -10,14 +10,13 @@
 
 import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
-import { mayAgree, mayResolve, resolversNeeded } from "../domain/policy/people.js";
+import { mayAgree, resolversNeeded } from "../domain/policy/people.js";
 import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
-import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
+import { authorise, authoriseOn, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
-import { findOperation } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
 import { resolutionView } from "./resolution-view.js";
@@ -35,13 +34,9 @@ export async function openResolution(
   ctx: OpsContext,
   request: Parameters<OpsUseCases["openResolution"]>[0],
 ): ReturnType<OpsUseCases["openResolution"]> {
-  const caller = await authorise(ctx, request.userId);
-  if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
-  if (found.outcome === "unresolved") return found;
-  const { operation } = found;
-  const may = mayResolve(caller.reading, operation, caller.policy);
-  if (!may.may) return refused(may);
+  const allowed = await authoriseOn(ctx, request);
+  if (allowed.outcome !== "authorised") return allowed;
+  const { caller, operation } = allowed;
   const view = await explained(ctx, operation);
   const verb = verbViews(view, caller.policy).find((each) => each.verb === request.verb) ?? {
     verb: request.verb,
@@ -56,13 +51,9 @@ export async function openResolution(
 export async function resolve(ctx: OpsContext, request: ResolveRequest): Promise<ResolveOutcome> {
   const invalid = missingText(request);
   if (invalid !== null) return invalid;
-  const caller = await authorise(ctx, request.userId);
-  if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
-  if (found.outcome === "unresolved") return found;
-  const { operation } = found;
-  const may = mayResolve(caller.reading, operation, caller.policy);
-  if (!may.may) return refused(may);
+  const allowed = await authoriseOn(ctx, request);
+  if (allowed.outcome !== "authorised") return allowed;
+  const { caller, operation } = allowed;
   if (!isResolvable(operation.status)) {
     return { outcome: "not_safe", operation, probe: null, sentence: notResolvable(operation) };
   }
