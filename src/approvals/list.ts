@@ -39,9 +39,10 @@ export async function listPending(on: SqlRunner, page: Page = {}): Promise<Appro
  */
 export async function pendingFor(
   ctx: Pick<ApprovalsContext, "db" | "directory" | "activePolicy">,
-  who: { readonly userId: string } & Page,
+  who: { readonly userId: string; readonly maxAgeMs?: number } & Page,
 ): Promise<PendingFor> {
-  const reading = await ctx.directory.person(who.userId, { maxAgeMs: CLICK_READING_MAX_AGE_MS });
+  const { userId, maxAgeMs = CLICK_READING_MAX_AGE_MS } = who;
+  const reading = await ctx.directory.person(userId, { maxAgeMs });
   if (!reading.ok) return { ok: false, reason: reading.reason };
   const policy = await ctx.activePolicy(ctx.db);
   const limit = who.limit ?? LIST_LIMIT;

@@ -53,6 +53,7 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
   const notices: Notices<Tx> = {
     touch: card,
     repost: card,
+    switchTurned: async () => {},
     thread: async () => {},
     ops: async () => {},
     approvers: async () => {},

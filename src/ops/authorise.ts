@@ -17,12 +17,13 @@ export interface Caller {
   readonly policy: Policy;
 }
 
-/** On-call, or a sentence that says why not. */
+/** On-call, or a sentence that says why not. `maxAgeMs`: longer only where nothing can be changed. */
 export async function authorise(
   ctx: Pick<OpsContext, "directory" | "activePolicy" | "db">,
   userId: string,
+  maxAgeMs: number = READING_MAX_AGE_MS,
 ): Promise<Caller | Refused> {
-  const reading = await ctx.directory.person(userId, { maxAgeMs: READING_MAX_AGE_MS });
+  const reading = await ctx.directory.person(userId, { maxAgeMs });
   const policy = await ctx.activePolicy(ctx.db);
   const may = mayFreeze(reading);
   return may.may ? { outcome: "caller", userId, reading, policy } : refused(may);

@@ -429,7 +429,7 @@ export interface OpsUseCases {
   }): Promise<{ outcome: "form"; incident: IncidentRow } | Exclude<CloseOutcome, { outcome: "closed" }>>;
   closeIncident(request: CloseRequest): Promise<CloseOutcome>;
   /** For App Home of on-call: what is unknown, quarantined, frozen. */
-  home(request: { userId: string }): Promise<
+  home(request: { userId: string; maxAgeMs?: number }): Promise<
     | {
         readonly outcome: "home";
         readonly unknown: readonly Operation[];

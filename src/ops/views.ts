@@ -201,7 +201,7 @@ function approvalRow(approval: Approval, missing: number): ApprovalRow {
 
 export async function home(
   ctx: OpsContext,
-  request: { userId: string },
+  request: { userId: string; maxAgeMs?: number },
 ): Promise<
   | {
       outcome: "home";
@@ -211,7 +211,7 @@ export async function home(
     }
   | Refused
 > {
-  const caller = await authorise(ctx, request.userId);
+  const caller = await authorise(ctx, request.userId, request.maxAgeMs);
   if (caller.outcome === "refused") return caller;
   return {
     outcome: "home",

@@ -4,6 +4,7 @@ export { processInbox } from "./inbox/process.js";
 export { dueArrivals } from "./inbox/store.js";
 export { createNotices, type NoticesContext } from "./notices.js";
 export { dueCards, renderCard } from "./outbox/card.js";
+export { refreshHomes } from "./outbox/home.js";
 export { dueOutbox, sendOutbox } from "./outbox/send.js";
 export { createDirectory, type DirectoryContext } from "./people/directory.js";
 export { pruneSlack } from "./prune.js";

@@ -39,5 +39,15 @@ export const POST_INTERVAL_MS = 1_050;
 export const TRAJECTORY_UPDATE_INTERVAL_MS = 2_400;
 export const DECISION_UPDATE_INTERVAL_MS = 100;
 
+/**
+ * A freeze or a thaw changes every card that waits: so many are edited at once, the others one after the other, slowly enough that
+ * decisions made meanwhile reach their cards within the same 50 a minute.
+ */
+export const SWITCH_AT_ONCE = 20;
+export const SWITCH_INTERVAL_MS = 2_000;
+
+/** `views.publish` is tier 4, a hundred a minute: half of it for Homes that change by themselves, the rest for who opens theirs. */
+export const HOME_PUBLISH_INTERVAL_MS = 1_200;
+
 /** One run card is not edited more often than this: steps in between are merged. */
 export const RUN_CARD_INTERVAL_MS = 2_000;

@@ -17,7 +17,7 @@ import type {
   ThreadMessage,
 } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
-import { RUN_CARD_INTERVAL_MS } from "./limits.js";
+import { RUN_CARD_INTERVAL_MS, SWITCH_AT_ONCE, SWITCH_INTERVAL_MS } from "./limits.js";
 import type { SlackConfig } from "./settings.js";
 
 export interface NoticesContext {
@@ -38,6 +38,14 @@ export function createNotices(ctx: NoticesContext): Notices<Tx> {
     repost: async (tx, subject) => {
       await tx.sql("slack.card.replace", REPLACE, [subject.kind, subject.id]);
       await touch(tx, ctx, subject);
+    },
+    switchTurned: async (tx, kind) => {
+      const turned = await tx.sql<TouchedCard>("slack.card.switch", SWITCH_TURNED, [
+        kind,
+        SWITCH_AT_ONCE,
+        SWITCH_INTERVAL_MS,
+      ]);
+      wakeCards(tx, ctx, turned);
     },
     thread: async (tx, { ticketId, key, message }) => {
       const post: StoredPost = { place: "thread", ticketId, message };
@@ -208,6 +216,31 @@ async function touchTicketMessage(tx: Tx, ctx: NoticesContext, ticketId: TicketI
   );
   for (const { id } of rows) tx.afterCommit(() => void ctx.wake("card", id));
 }
+
+// $1 kind of operation or 'all'; $2 cards that are due at once; $3 milliseconds between the others. Cards of what waits for a decision
+// or may be sent, the ones that expire first before the others and approvals before runs; a card that is due anyway keeps its time.
+const SWITCH_TURNED = `
+  WITH held AS (
+    SELECT o.id, a.id AS approval_id, o.owner_run_id, a.expires_at
+      FROM approvals a JOIN operations o ON o.id = a.operation_id
+     WHERE a.state IN ('PENDING','APPROVED') AND ($1 = 'all' OR o.kind = $1)
+    UNION ALL
+    SELECT o.id, o.approval_id, o.owner_run_id, o.due_at FROM operations o
+     WHERE o.status = 'PREPARED' AND o.due_at IS NOT NULL AND ($1 = 'all' OR o.kind = $1)),
+  subjects AS (
+    SELECT kind, id, min(until) AS until FROM (
+      SELECT 'approval' AS kind, approval_id AS id, expires_at AS until FROM held
+      UNION ALL SELECT 'run', owner_run_id, expires_at FROM held
+      UNION ALL SELECT 'run', w.run_id, held.expires_at FROM held JOIN operation_waiters w ON w.operation_id = held.id) AS each
+     WHERE id IS NOT NULL GROUP BY kind, id),
+  cards AS (
+    SELECT c.id, row_number() OVER (ORDER BY s.kind, s.until, c.id) AS place
+      FROM subjects s JOIN slack_cards c ON c.kind = s.kind AND c.subject_id = s.id AND c.state = 'live')
+  UPDATE slack_cards c
+     SET wanted_version = c.wanted_version + 1, updated_at = countersign_now(),
+         due_at = coalesce(c.due_at, countersign_now() + make_interval(secs => greatest(0, place - $2) * $3 / 1000.0))
+    FROM cards WHERE c.id = cards.id
+  RETURNING c.id, coalesce(c.due_at <= countersign_now(), false) AS due`;
 
 // The old message keeps its row under a slot of its own, to be told that it was replaced.
 const REPLACE = `

@@ -45,7 +45,7 @@ export interface SlackUseCases {
   ): Promise<DecideOutcome | MayDeny>;
   /** Takes an approved, not yet sent operation back. */
   undo(click: UndoClick): Promise<DecideOutcome>;
-  /** Undecided approvals that this person may decide, most urgent first. */
-  pendingFor(userId: string, limit: number): Promise<PendingFor>;
+  /** Undecided approvals that this person may decide, most urgent first. `maxAgeMs`: how old what is known of the person may be. */
+  pendingFor(who: { userId: string; limit: number; maxAgeMs: number }): Promise<PendingFor>;
   readonly ops: OpsUseCases;
 }

@@ -103,6 +103,8 @@ export class People {
 /** What people would have been shown. */
 export class Shown {
   readonly touched: CardSubject[] = [];
+  /** Switches whose turning the cards were told of. */
+  readonly switched: string[] = [];
   readonly thread: { ticketId: string; key: string; message: ThreadMessage }[] = [];
   readonly ops: { key: string; message: OpsMessage }[] = [];
   readonly approvers: { approvalId: string; key: string; message: ApproversMessage }[] = [];
@@ -214,6 +216,7 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
   const notices = {
     touch: record(shown.touched),
     repost: record(shown.touched),
+    switchTurned: record<string>(shown.switched),
     thread: record(shown.thread),
     ops: record(shown.ops),
     approvers: record(shown.approvers),

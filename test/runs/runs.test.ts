@@ -46,6 +46,7 @@ function contextOn(db: Db): RunsCtx {
   const notices: Notices<Tx> = {
     touch: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
     repost: async () => {},
+    switchTurned: async () => {},
     thread: async (tx, { message }) => tx.afterCommit(() => void posts.push(message)),
     ops: async () => {},
     approvers: async () => {},

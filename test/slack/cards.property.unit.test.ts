@@ -42,6 +42,13 @@ const view = fc
       { maxLength: 20 },
     ),
     earlier: fc.nat({ max: 9 }),
+    spent: fc.bigInt({ min: 0n, max: 9_999_999n }),
+    over: fc.bigInt({ min: 0n, max: 9_999_999n }),
+  })
+  // Paid: this amount, what is left after it, what went before it.
+  .map(({ spent, over, ...facts }) => {
+    const refundableMinor = facts.money.amountMinor + over;
+    return { ...facts, paid: { capturedMinor: refundableMinor + spent, refundableMinor } };
   })
   .map((facts): ApprovalView => approvalViewOf(facts as Parameters<typeof approvalViewOf>[0]));
 
@@ -65,6 +72,12 @@ describe("an approval card of hostile rows", () => {
       cut(`${one(binding.orderRef ?? "")} (${one(binding.world.order?.status ?? "")})`),
     ]);
     expect([...shown.keys()].filter((label) => label === "Asked by")).toHaveLength(1);
+    const { payment } = binding.world;
+    const { currency } = binding;
+    if (payment === null) throw new Error("the example has a payment");
+    const after = formatMoney({ amountMinor: payment.refundableMinor - binding.amountMinor, currency });
+    const left = `${after} of ${formatMoney({ amountMinor: payment.capturedMinor, currency })}`;
+    expect(shown.get("Left after this")).toEqual(facts.approval.state === "PENDING" ? [left] : undefined);
     if (facts.approval.state === "PENDING") {
       expect(buttons(approvalCard(facts)).slice(0, 2)).toEqual([`Approve ${money}`, "Deny"]);
       expect(approvalCard(facts).text).toContain(money);
@@ -75,6 +88,43 @@ describe("an approval card of hostile rows", () => {
 
   test.prop([view], { numRuns: 100 })("carries ids and a version only", (facts) => {
     for (const value of values(approvalCard(facts))) expect(value).toMatch(/^apr_[0-9a-f]{32}\.\d+$/);
+  });
+});
+
+describe("what is left after a refund", () => {
+  const facts = {
+    customerName: "Tom",
+    customerRef: "CUS-7",
+    orderRef: "ORD-1",
+    status: "delivered",
+    reason: "",
+    itemRefs: [],
+    reasons: [],
+    note: null,
+    endDetail: "",
+    state: "PENDING",
+    operationStatus: "AWAITING_APPROVAL",
+    changes: [],
+    earlier: 0,
+  } as const;
+
+  test.each([
+    ["all of it", "GBP", 18_000n, 18_000n, 18_000n, "£0.00 GBP of £180.00 GBP"],
+    ["a part", "GBP", 6_000n, 18_000n, 18_000n, "£120.00 GBP of £180.00 GBP"],
+    ["a part after another", "GBP", 6_000n, 18_000n, 7_000n, "£10.00 GBP of £180.00 GBP"],
+    ["yen", "JPY", 899n, 9_899n, 9_899n, "¥9,000 JPY of ¥9,899 JPY"],
+    ["too little", "GBP", 6_000n, 18_000n, 4_000n, "not possible: £40.00 GBP of £180.00 GBP is left now"],
+    ["overdrawn", "GBP", 6_000n, 5_000n, -1n, "not possible: £0.00 GBP of £50.00 GBP is left now"],
+  ])("%s", (_what, currency, amountMinor, capturedMinor, refundableMinor, said) => {
+    const view = approvalViewOf({
+      ...facts,
+      itemRefs: [],
+      reasons: [],
+      changes: [],
+      money: { amountMinor, currency },
+      paid: { capturedMinor, refundableMinor },
+    });
+    expect(table(approvalCard(view)).get("Left after this")).toEqual([said]);
   });
 });
 

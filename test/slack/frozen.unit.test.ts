@@ -1,12 +1,19 @@
 /** While sending is frozen, nothing that people read promises that it is sent; after the thaw the same rows say what they said before. */
 import { describe, expect, test } from "vitest";
 import type { ApprovalStanding } from "../../src/approvals/index.js";
-import { approvalCard } from "../../src/slack/cards/approval-card.js";
+import type { OperationStatus } from "../../src/domain/operation.js";
+import type { RunState } from "../../src/domain/run.js";
+import { approvalCard, plainApprovalCard } from "../../src/slack/cards/approval-card.js";
 import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
-import { outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
-import { approvalViewOf, operationOf } from "./support/views.js";
+import { frozenSentence } from "../../src/slack/cards/frozen.js";
+import { runCard } from "../../src/slack/cards/run-card.js";
+import { type Frozen, outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
+import { approvalViewOf, operationOf, runOf } from "./support/views.js";
 
-function viewOf(state: "APPROVED" | "RELEASED", frozen: boolean) {
+const SINCE = new Date("2026-11-29T11:30:00Z");
+const switched = (kind: Frozen["kind"] = "refund", by = "U_ONC1"): Frozen => ({ kind, since: SINCE, by });
+
+function viewOf(state: "PENDING" | "APPROVED" | "RELEASED", frozen: boolean) {
   const view = approvalViewOf({
     money: { amountMinor: 18_000n, currency: "GBP" },
     customerName: "Tom Whitfield",
@@ -23,7 +30,7 @@ function viewOf(state: "APPROVED" | "RELEASED", frozen: boolean) {
     changes: [],
     earlier: 0,
   });
-  return { ...view, operation: { ...view.operation, frozen } };
+  return { ...view, operation: { ...view.operation, frozen: frozen ? switched() : null } };
 }
 
 const shown = (state: "APPROVED" | "RELEASED", frozen: boolean): string =>
@@ -35,6 +42,62 @@ describe.each(["APPROVED", "RELEASED"] as const)("the card of a %s approval", (s
     expect(shown(state, true)).not.toContain("Not sent yet");
     expect(shown(state, false)).toContain("Not sent yet.");
     expect(shown(state, false)).not.toContain("frozen");
+  });
+});
+
+describe("the card of a waiting approval", () => {
+  const SAID =
+    "*Refunds are frozen* since <!date^1795951800^{date_short_pretty} {time}|29 Nov 2026, 11:30 UTC> by <@U_ONC1>. An approval is recorded as your vote; nothing is sent until on-call thaws.";
+
+  test.each([
+    ["with all its blocks", approvalCard],
+    ["in its plainest form", plainApprovalCard],
+  ])(
+    "%s says once that its kind is frozen, since when and by whom, and that a click is a vote",
+    (_how, card) => {
+      const frozen = card(viewOf("PENDING", true));
+      expect(JSON.stringify(frozen.blocks).split(SAID)).toHaveLength(2);
+      expect(frozen.text).toContain(
+        "Refunds are frozen since 29 Nov 2026, 11:30 UTC: nothing is sent until on-call thaws.",
+      );
+      const thawed = card(viewOf("PENDING", false));
+      expect(`${JSON.stringify(thawed.blocks)}${thawed.text}`).not.toMatch(/frozen|thaw/u);
+    },
+  );
+
+  test.each([
+    ["all", "Sending of everything is frozen"],
+    ["refund", "Refunds are frozen"],
+    ["cancel_order", "Cancellations of orders are frozen"],
+    ["cancel_subscription", "Cancellations of subscriptions are frozen"],
+  ] as const)("of the switch for %s", (kind, said) => {
+    expect(frozenSentence(switched(kind, "system:trip"))).toContain(`*${said}*`);
+    expect(frozenSentence(switched(kind, "system:trip"))).toContain("by Countersign itself");
+  });
+});
+
+describe("the run's card", () => {
+  const title = (status: OperationStatus, state: RunState, frozen: Frozen | null): string => {
+    const about = operationOf({ status, frozen });
+    const { text, blocks } = runCard(runOf({ state, prose: "", ending: null, calls: [], about }));
+    return `${text} | ${JSON.stringify(blocks[0])}`;
+  };
+
+  test.each([
+    ["AWAITING_APPROVAL", "awaiting_approval", "Waiting for an approval"],
+    ["PREPARED", "waiting", "Waiting for an outcome"],
+  ] as const)("whose operation is %s says in its title that sending is frozen", (status, state, plain) => {
+    expect(title(status, state, switched())).toContain(`${plain}. Refunds are frozen.`);
+    expect(title(status, state, switched())).toContain(`*${plain}* – refunds are frozen`);
+    expect(title(status, state, null)).not.toContain("frozen");
+  });
+
+  test.each([
+    ["CONFIRMED", "waiting"],
+    ["OUTCOME_UNKNOWN", "waiting"],
+    ["PREPARED", "cancelled"],
+  ] as const)("whose operation is %s while the run is %s does not", (status, state) => {
+    expect(title(status, state, switched())).not.toContain("frozen");
   });
 });
 
@@ -81,7 +144,7 @@ describe("the ticket's thread", () => {
     [true, "approved or allowed, not sent: sending is frozen", "not sent: sending is frozen until on-call"],
     [false, "approved or allowed, not sent yet", "not sent yet."],
   ])("frozen %s: the step and the sentence say so", (frozen, step, sentence) => {
-    const operation = operationOf({ status: "PREPARED", frozen });
+    const operation = operationOf({ status: "PREPARED", frozen: frozen ? switched() : null });
     expect(standingOf(operation)).toBe(step);
     expect(outcomeOf(operation)).toContain(sentence);
   });
@@ -89,7 +152,7 @@ describe("the ticket's thread", () => {
   test.each(["DISPATCHED", "CONFIRMED", "OUTCOME_UNKNOWN", "DENIED"] as const)(
     "what is %s stands as it is, frozen or not",
     (status) => {
-      expect(outcomeOf(operationOf({ status, frozen: true }))).toBe(outcomeOf(operationOf({ status })));
+      expect(outcomeOf(operationOf({ status, frozen: switched() }))).toBe(outcomeOf(operationOf({ status })));
     },
   );
 });

@@ -63,6 +63,7 @@ const EMPTY: HomeFacts = {
   stoppable: [],
   tickets: [],
   oncall: null,
+  frozen: [],
   now: AT,
 };
 

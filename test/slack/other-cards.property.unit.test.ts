@@ -1,5 +1,6 @@
 /** Every other card of rows that mean harm: quarantine, second person, thaw, incident, run. Structure, places and pings stay ours. */
 import { fc, test } from "@fast-check/vitest";
+import type { KnownBlock } from "@slack/types";
 import { describe, expect } from "vitest";
 import { formatMoney } from "../../src/domain/money.js";
 import { OPERATION_STATUSES } from "../../src/domain/operation.js";
@@ -13,9 +14,11 @@ import {
   thawCard,
 } from "../../src/slack/cards/ops-cards.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
+import { runDetails } from "../../src/slack/cards/run-details.js";
+import { LIMITS } from "../../src/slack/limits.js";
 import { hostile, line } from "./support/hostile.js";
 import { buttons, cut, harmless, one, table, values, withinLimits } from "./support/read-card.js";
-import { operationOf, ticketOf } from "./support/views.js";
+import { operationOf, runOf } from "./support/views.js";
 
 const ID = "0192d3a4b5c6d7e8f90a1b2c3d4e5f60";
 const AT = new Date("2026-11-29T12:00:00Z");
@@ -148,90 +151,6 @@ describe("an incident card", () => {
   );
 });
 
-interface RunFacts {
-  state: (typeof RUN_STATES)[number];
-  prose: string;
-  ending: string | null;
-  calls: readonly { name: string; input: { [key: string]: string } }[];
-  about: ReturnType<typeof operationOf>;
-}
-
-function runOf({ state, prose, ending, calls, about }: RunFacts): Parameters<typeof runCard>[0] {
-  return {
-    operations: new Map([[about.id, about]]),
-    view: {
-      run: {
-        id: `run_${ID}`,
-        ticketId: `tkt_${ID}`,
-        state,
-        version: 1n,
-        planner: "messages-api",
-        model: (ending ?? "").slice(0, 50),
-        ending:
-          ending === null
-            ? null
-            : {
-                code: "end_turn",
-                detail: ending,
-                plannerSuccess: true,
-                verifiedSuccess: true,
-                constraintsKept: true,
-              },
-        cancelRequestedBy: null,
-        stepsUsed: 1,
-        stepsMax: 12,
-        inputTokensUsed: 0n,
-        outputTokensUsed: 0n,
-        costUsedMicroUsd: 1n,
-        costMaxMicroUsd: null,
-        activeMs: 0,
-        deadlineMs: 1,
-        modelFailures: 0,
-        dueAt: null,
-        leaseToken: 1n,
-        createdAt: AT,
-        updatedAt: AT,
-      },
-      ticket: ticketOf(),
-      notes: [],
-      turns: [
-        {
-          id: `turn_${ID}`,
-          runId: `run_${ID}`,
-          seq: 1,
-          state: "recorded",
-          content: [{ type: "text", text: prose }],
-          stopReason: "tool_use",
-          stopDetails: null,
-          model: null,
-          usage: {},
-          costMicroUsd: 0n,
-          createdAt: AT,
-        },
-      ],
-      calls: calls.map(({ name, input }, position) => ({
-        id: `call_${ID}`,
-        runId: `run_${ID}`,
-        turnId: `turn_${ID}`,
-        position,
-        toolUseId: "toolu_1",
-        name: position % 2 === 0 ? "get_order" : name,
-        input,
-        state: "held",
-        operationId: position === 0 ? about.id : null,
-        replayed: false,
-        decision: null,
-        decisionDetail: null,
-        result: null,
-        resultJson: null,
-        isError: null,
-        createdAt: AT,
-        finishedAt: null,
-      })),
-    },
-  };
-}
-
 describe("a run's card", () => {
   const call = fc.record({
     input: fc.dictionary(fc.constantFrom("order_reference", "query"), line),
@@ -249,6 +168,25 @@ describe("a run's card", () => {
       harmless(card, []);
       expect(buttons(card)).toEqual(ended ? ["Details"] : ["Stop", "Details"]);
       for (const value of values(card)) expect(value).toBe(`run_${ID}`);
+    },
+  );
+
+  test.prop([hostile, fc.array(call, { maxLength: 40 }), hostile, fc.jsonValue(), operation], RUNS)(
+    "its details are within Slack's limits and literal, whatever was asked and came back",
+    (prose, calls, sentence, stored, about) => {
+      const card = runOf({ state: "running", prose, ending: null, calls, about });
+      const results = [sentence, JSON.stringify({ inner: stored, list: [stored] })];
+      const told = card.view.calls.map((one, n) => ({ ...one, result: results[n % 2] ?? null }));
+      const modal = runDetails({ ...card, view: { ...card.view, calls: told } });
+      expect(modal.blocks.length).toBeLessThanOrEqual(LIMITS.blocksPerView);
+      for (let at = 0; at < modal.blocks.length; at += LIMITS.blocksPerMessage) {
+        const blocks = modal.blocks.slice(at, at + LIMITS.blocksPerMessage) as KnownBlock[];
+        const message = { text: "x", blocks };
+        withinLimits(message);
+        harmless(message, []);
+      }
+      const last = JSON.stringify(modal.blocks.at(-1));
+      expect(last).toContain(`countersign trace run_${ID} --out FILE`);
     },
   );
 

@@ -34,6 +34,9 @@ export function ledgerWorld(db: Db, timing: Partial<LedgerTiming> = {}): LedgerW
     repost: async (_tx, subject) => {
       notes.push(`repost ${subject.kind}`);
     },
+    switchTurned: async (_tx, kind) => {
+      notes.push(`switch ${kind}`);
+    },
     thread: async (_tx, { message }) => {
       notes.push(`thread ${message.type}`);
     },

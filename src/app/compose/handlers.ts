@@ -23,6 +23,7 @@ import {
   dueOutbox,
   processInbox,
   pruneSlack,
+  refreshHomes,
   renderCard,
   type SlackContext,
   sendOutbox,
@@ -38,6 +39,7 @@ const PRUNE_EVERY_MS = 3_600_000;
 const TRIPS_EVERY_MS = 5_000;
 const SECOND_PERSON_EVERY_MS = 5_000;
 const ORPHANS_EVERY_MS = 300_000;
+const HOMES_EVERY_MS = 1_500;
 const CHAIN_HEAD_EVERY_MS = 600_000;
 /** Rows of one kind that one pass of the sweeper wakes. */
 const SWEEP_LIMIT = 200;
@@ -160,6 +162,13 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: ORPHANS_EVERY_MS,
       pass: async () => {
         await sweepOrphans(contexts.reconcile);
+      },
+    },
+    {
+      name: "homes",
+      everyMs: HOMES_EVERY_MS,
+      pass: async () => {
+        await refreshHomes(slack);
       },
     },
     {

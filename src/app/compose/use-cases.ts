@@ -42,7 +42,7 @@ export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
-    pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
+    pendingFor: (who) => pendingFor(approvals, who),
     ops: opsUseCases(opsContext(contexts, parts)),
   };
 }

@@ -3,6 +3,7 @@
  * The texts are made by whoever implements this, from rows.
  */
 import type { ApprovalId, OperationId, RunId, TicketId } from "../ids.js";
+import type { OperationKind } from "../operation.js";
 
 /** Something that has cards. Touching it re-renders every card of it from its rows, and makes those that are missing. */
 export type CardSubject =
@@ -67,6 +68,8 @@ export interface Notices<Tx> {
   touch(tx: Tx, subject: CardSubject): Promise<void>;
   /** Posts the subject's cards again as new messages; the old ones are replaced by a line that says so. Never piles up. */
   repost(tx: Tx, subject: CardSubject): Promise<void>;
+  /** A freeze switch has turned: every card of what it holds back is rendered again, however many there are. */
+  switchTurned(tx: Tx, kind: OperationKind | "all"): Promise<void>;
   /** At most once for each key. */
   thread(tx: Tx, post: { ticketId: TicketId; key: string; message: ThreadMessage }): Promise<void>;
   /** At most once for each key. */

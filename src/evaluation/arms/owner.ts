@@ -20,6 +20,7 @@ export async function fileOwner(
     notices: {
       touch: async () => {},
       repost: async () => {},
+      switchTurned: async () => {},
       thread: async () => {},
       ops: async () => {},
       approvers: async () => {},

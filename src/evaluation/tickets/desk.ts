@@ -112,6 +112,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 export const silent: Notices<Tx> = {
   touch: async () => {},
   repost: async () => {},
+  switchTurned: async () => {},
   thread: async () => {},
   ops: async () => {},
   approvers: async () => {},

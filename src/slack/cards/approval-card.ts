@@ -32,6 +32,7 @@ import { withoutAddresses } from "../text/addresses.js";
 import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
 import { changeSentence } from "./changes.js";
+import { frozenSentence, frozenText } from "./frozen.js";
 import {
   amountOf,
   consequenceOf,
@@ -67,6 +68,7 @@ export function approvalCard(view: ApprovalView, blockId = "decide"): Message {
   const open = view.approval.state === "PENDING";
   const blocks: KnownBlock[] = [
     header(open ? `Approval needed: ${kindName(view.operation.kind).toLowerCase()}` : headline(view)),
+    ...frozenBlocks(view),
     ...changesBlocks(view.approval),
     ...rows(boundRows(view)),
     ...(open ? whyBlocks(view) : []),
@@ -86,6 +88,7 @@ export function plainApprovalCard(view: ApprovalView): Message {
   return {
     text: approvalText(view),
     blocks: [
+      ...frozenBlocks(view),
       theirs(`${headline(view)}\n${facts}`, 2000),
       ...(buttons.length === 0 ? [] : [actions("decide", buttons)]),
     ],
@@ -114,7 +117,7 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
       : null,
     left === null || approval.state !== "PENDING"
       ? null
-      : { label: "Left to refund", value: { theirs: left } },
+      : { label: "Left after this", value: { theirs: left } },
   ];
   return table.filter((row) => row !== null);
 }
@@ -122,12 +125,16 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
 const orderText = ({ binding }: Approval): string =>
   withRef(binding.orderRef ?? "?", binding.world.order?.status);
 
-/** What could still be refunded on the order when the card was made, this operation not yet counted. */
+/** What can still be refunded on the order once this is, of what was paid; by the balance when the card was made. */
 function leftText({ binding }: Approval): string | null {
   const { payment } = binding.world;
-  return payment === null || binding.kind !== "refund"
-    ? null
-    : formatMoney({ amountMinor: payment.refundableMinor, currency: payment.currency });
+  if (payment === null || binding.kind !== "refund") return null;
+  const { capturedMinor, refundableMinor, currency } = payment;
+  const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
+  const after = refundableMinor - binding.amountMinor;
+  if (currency === binding.currency && after >= 0n) return `${of(after)} of ${of(capturedMinor)}`;
+  const now = refundableMinor < 0n ? 0n : refundableMinor;
+  return `not possible: ${of(now)} of ${of(capturedMinor)} is left now`;
 }
 
 const subscriptionText = ({ binding }: Approval): string =>
@@ -145,6 +152,13 @@ function scopeText({ binding }: Approval, operation: OperationFacts): string {
   });
   const more = binding.itemRefs.length - named.length;
   return `Refund of ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}${again}`;
+}
+
+/** Said where a decision is still asked for; a decided card says it of what became of it. */
+function frozenBlocks({ approval, operation }: ApprovalView): KnownBlock[] {
+  return approval.state === "PENDING" && operation.frozen !== null
+    ? [ours(frozenSentence(operation.frozen))]
+    : [];
 }
 
 function changesBlocks(approval: Approval): KnownBlock[] {
@@ -327,8 +341,8 @@ function standingLine(view: ApprovalView): string | null {
       return null;
     case "APPROVED":
       return waitsFor === 0
-        ? `Approved. ${operation.frozen ? FROZEN : "Not sent yet."}`
-        : `Approved. Waits for ${waitsFor === 1 ? "one other decision" : `${waitsFor} other decisions`} of the same step. Nothing is sent before.`;
+        ? `Approved. ${operation.frozen !== null ? FROZEN : "Not sent yet."}`
+        : `Approved. Waits for ${waitsFor === 1 ? "one other decision" : `${waitsFor} other decisions`} of the same step. Nothing is sent before.${operation.frozen !== null ? " Sending is frozen, too." : ""}`;
     case "RELEASED":
       return resultOf(operation);
     case "DENIED":
@@ -388,5 +402,9 @@ export function approvalText(view: ApprovalView): string {
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
   const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed)[0] ?? ""), 400).text;
-  return `${head} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(/ {2,}/gu, " ");
+  const frozen = view.operation.frozen === null ? "" : frozenText(view.operation.frozen);
+  return `${head} ${frozen} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
+    / {2,}/gu,
+    " ",
+  );
 }

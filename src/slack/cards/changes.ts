@@ -10,7 +10,7 @@ export function changeSentence(change: Change): string {
     case "order_status":
       return `Order status: ${change.from} → ${change.to}`;
     case "refundable":
-      return `Left to refund: ${money(change.fromMinor, change.currency)} → ${money(change.toMinor, change.currency)}`;
+      return `Left to refund before this: ${money(change.fromMinor, change.currency)} → ${money(change.toMinor, change.currency)}`;
     case "captured":
       return `Paid: ${money(change.fromMinor, change.currency)} → ${money(change.toMinor, change.currency)}`;
     case "amount":

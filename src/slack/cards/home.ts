@@ -9,8 +9,10 @@ import { LIMITS } from "../limits.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } from "./approval-card.js";
+import { frozenSentence } from "./frozen.js";
 import { frozenLine, operationLine } from "./ops-views.js";
 import { runTitle } from "./run-card.js";
+import type { Frozen } from "./sentences.js";
 
 export interface HomeFacts {
   /** Result of the last click, first thing to read; mrkdwn, escaped. */
@@ -26,6 +28,8 @@ export interface HomeFacts {
     readonly quarantined: readonly Operation[];
     readonly frozen: readonly FreezeState[];
   } | null;
+  /** What is frozen, for whoever looks. */
+  readonly frozen: readonly Frozen[];
   readonly now: Date;
 }
 
@@ -38,6 +42,7 @@ const HOME_OPERATIONS = 8;
 export function homeView(facts: HomeFacts): HomeView {
   const before: KnownBlock[] = [
     ...(facts.notice === null ? [] : [ours(facts.notice), divider()]),
+    ...frozenBlocks(facts),
     header("Approvals for you"),
   ];
   const after: KnownBlock[] = [
@@ -46,11 +51,17 @@ export function homeView(facts: HomeFacts): HomeView {
     header("Your tickets"),
     ...ticketBlocks(facts.tickets),
     ...(facts.oncall === null ? [] : [divider(), ...oncallBlocks(facts.oncall)]),
-    note(`As of ${localTime(facts.now)}.`),
+    note(`As of ${localTime(facts.now)}. For half an hour changes show up here by themselves.`),
     actions("home", [{ action: ACTIONS.homeRefresh, text: "Refresh", value: "refresh" }]),
   ];
   const room = LIMITS.blocksPerView - before.length - after.length;
   return { type: "home", blocks: [...before, ...approvalBlocks(facts.approvals, room), ...after] };
+}
+
+/** Said once, above everything; on-call without an approval to decide reads it in their own part. */
+function frozenBlocks({ frozen, oncall, approvals }: HomeFacts): KnownBlock[] {
+  const decides = approvals.ok && approvals.views.length > 0;
+  return oncall === null || decides ? frozen.map((one) => ours(frozenSentence(one))) : [];
 }
 
 /** Each as its card, whole: half of what decides it is no ground for a click. The rest of Home leaves room for one at least. */

@@ -11,7 +11,7 @@ import { ACTIONS } from "../actions.js";
 import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
-import { type OperationFacts, standingOf } from "./sentences.js";
+import { frozenWords, isHeldBack, type OperationFacts, standingOf } from "./sentences.js";
 
 export interface RunCardView {
   readonly view: RunView;
@@ -28,11 +28,14 @@ export function runCard(card: RunCardView): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
   const title = runTitle(run.state);
+  const frozen = ended ? "" : heldBack(card);
   // What ended it, and the planner's last words, stand in messages of their own by then.
   const words = ended ? null : lastWords(turns);
   const added = notes.filter((one) => !one.author.startsWith("system:")).length;
   const blocks: KnownBlock[] = [
-    ours(`*${title}*${run.cancelRequestedBy !== null && !ended ? " (stopping)" : ""}`),
+    ours(
+      `*${title}*${frozen === "" ? "" : ` – ${frozen}`}${run.cancelRequestedBy !== null && !ended ? " (stopping)" : ""}`,
+    ),
     ...stepsBlocks(card),
     ...(words === null ? [] : [attributed(`_${markerOf(run.planner)}_`, words, WORDS_MAX)]),
     note(
@@ -61,8 +64,21 @@ export function runCard(card: RunCardView): Message {
       { action: ACTIONS.runDetails, text: "Details", value: run.id, says: "Details of this run" },
     ]),
   ];
-  return withinLimits({ text: `${title}.`, blocks }, 2);
+  return withinLimits({ text: frozen === "" ? `${title}.` : `${title}. ${capital(frozen)}.`, blocks }, 2);
 }
+
+/** "refunds are frozen", where a switch holds back what the run waits for; nothing otherwise. */
+function heldBack({ operations }: RunCardView): string {
+  const kinds = new Set(
+    [...operations.values()].flatMap((one) =>
+      one.frozen !== null && isHeldBack(one) ? [one.frozen.kind] : [],
+    ),
+  );
+  return [...kinds].map((kind) => lowered(frozenWords(kind))).join(", ");
+}
+
+const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function runTitle(state: RunState): string {
   switch (state) {
@@ -147,6 +163,12 @@ export function toolText(name: string, input: Json): string {
     : known.words;
 }
 
+/** What of a call's input its words tell already. */
+export const toldInWords = (name: string): readonly string[] => {
+  const of = TOOL_WORDS[name]?.of ?? "";
+  return of === "" ? [] : [of];
+};
+
 /** A reference as it is; anything else that the planner wrote in its place stands in quotes. */
 const asWritten = (value: string): string =>
   /^[#\p{L}\p{N}._/-]{1,64}$/u.test(value) ? value : `“${value}”`;
@@ -186,7 +208,7 @@ function plannerName(planner: string, model: string | null): string {
 }
 
 /** Millionths of a dollar as dollars with four digits; nothing for nothing. */
-function costText(microUsd: bigint): string | null {
+export function costText(microUsd: bigint): string | null {
   if (microUsd === 0n) return null;
   const tenThousandths = (microUsd + 99n) / 100n;
   return `$${tenThousandths / 10_000n}.${String(tenThousandths % 10_000n).padStart(4, "0")} USD`;

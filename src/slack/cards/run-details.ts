@@ -1,16 +1,27 @@
-/** Every step of a run, on demand. */
+/** Every step of a run, on demand: what the planner said, what it asked for, what came back, what it cost. The trace has it as it was stored. */
 
 import type { KnownBlock } from "@slack/types";
+import type { Json } from "../../domain/json.js";
 import { cutText } from "../../domain/text/cut.js";
+import type { ToolCall, Turn } from "../../runs/index.js";
 import { note, ours, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { escapeWithin, oneLine } from "../text/safe.js";
+import { readableLines } from "../text/readable.js";
+import { clean, escapeWithin, oneLine } from "../text/safe.js";
 import { closed, type Modal } from "./forms.js";
-import { markerOf, type RunCardView, runTitle, shownProse, stepText } from "./run-card.js";
+import {
+  costText,
+  markerOf,
+  type RunCardView,
+  runTitle,
+  shownProse,
+  stepText,
+  toldInWords,
+} from "./run-card.js";
 
-const INPUT_MAX = 500;
-const RESULT_MAX = 1200;
+const ASKED_MAX = 700;
+const RESULT_MAX = 1500;
 const PROSE_MAX = 1500;
 
 export function runDetails(card: RunCardView): Modal {
@@ -18,28 +29,80 @@ export function runDetails(card: RunCardView): Modal {
   const blocks: KnownBlock[] = [
     ours(`*${runTitle(run.state)}*`),
     ...(run.ending === null ? [] : [theirs(run.ending.detail, 1000)]),
-    note(`Run ${run.id}, ticket ${escapeWithin(oneLine(ticket.ref ?? ticket.id), 60).text}`),
   ];
+  const kept = blocks.length;
   for (const turn of turns) {
-    blocks.push(ours(`*Step ${turn.seq}*`));
+    blocks.push(ours(`*${[`Step ${turn.seq}`, ...spentOn(turn)].join("*  ·  *")}*`));
     const prose = shownProse(turn);
     if (prose !== "") blocks.push(note(`_${markerOf(run.planner)}_`), theirs(prose, PROSE_MAX));
-    for (const call of calls.filter((one) => one.turnId === turn.id)) {
-      blocks.push(theirs(stepText(call, card.operations), 600));
-      const input = `Asked: ${JSON.stringify(call.input)}`;
-      const result = call.result === null ? "" : `\nAnswer: ${call.result}`;
-      blocks.push(theirs(withoutAddresses(`${cutText(input, INPUT_MAX)}${cutText(result, RESULT_MAX)}`)));
-    }
+    for (const call of calls.filter((one) => one.turnId === turn.id)) blocks.push(...callBlocks(call, card));
   }
+  const named = escapeWithin(oneLine(ticket.ref ?? ticket.id), 60).text;
+  const end = note(`Ticket ${named}. As it was stored: \`countersign trace ${run.id} --out FILE\``);
   const room = LIMITS.blocksPerView - 1;
-  return closed(
-    "Details of the run",
-    blocks.length <= room
+  return closed("Details of the run", [
+    ...(blocks.length <= room
       ? blocks
       : [
-          ...blocks.slice(0, 3),
+          ...blocks.slice(0, kept),
           note("_Earlier steps are left out; the trace has them all._"),
-          ...blocks.slice(-(room - 4)),
-        ],
+          ...blocks.slice(-(room - kept - 1)),
+        ]),
+    end,
+  ]);
+}
+
+/** Money and tokens of one model call; nothing where no model was asked. */
+function spentOn({ costMicroUsd, usage }: Turn): string[] {
+  const tokens = ([key, word]: readonly [string, string]): string[] => {
+    const count = usage[key];
+    return typeof count === "number" && count > 0 ? [`${count.toLocaleString("en-GB")} tokens ${word}`] : [];
+  };
+  const cost = costText(costMicroUsd);
+  return [
+    ...(cost === null ? [] : [cost]),
+    ...tokens(["input_tokens", "in"]),
+    ...tokens(["output_tokens", "out"]),
+  ];
+}
+
+function callBlocks(call: ToolCall, { operations }: RunCardView): KnownBlock[] {
+  const operation = call.operationId === null ? undefined : operations.get(call.operationId);
+  const currency = operation?.currency ?? null;
+  const asked = readableLines(withoutUnused(call.input), { currency, without: toldInWords(call.name) });
+  return [
+    theirs(stepText(call, operations), 600),
+    ...told("Asked for", asked, ASKED_MAX),
+    ...told("Came back", call.result === null ? [] : resultLines(call.result, currency), RESULT_MAX),
+  ];
+}
+
+function told(label: string, lines: readonly string[], max: number): KnownBlock[] {
+  if (lines.length === 0) return [];
+  const text = clean(withoutAddresses(lines.join("\n")));
+  return text === "" ? [] : [note(`*${label}*`), theirs(cutText(text, max))];
+}
+
+/** A tool's schema requires every property; one that its scope does not use says nothing. */
+function withoutUnused(input: Json): Json {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
+  return Object.fromEntries(
+    Object.entries(input).filter(([key, value]) => !(key === "amount_minor" && value === 0)),
   );
+}
+
+function resultLines(result: string, currency: string | null): string[] {
+  const stored = jsonOf(result);
+  return stored === undefined ? [result] : readableLines(stored, { currency });
+}
+
+/** Reads answer with JSON, writes with sentences. */
+function jsonOf(result: string): Json | undefined {
+  if (!/^[[{]/u.test(result)) return undefined;
+  try {
+    return JSON.parse(result) as Json;
+  } catch {
+    // A sentence that begins like JSON is a sentence.
+    return undefined;
+  }
 }

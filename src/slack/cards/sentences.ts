@@ -12,6 +12,13 @@ import type { OperationKind, OperationStatus, RefundScope } from "../../domain/o
 import { asSentence } from "../../domain/text/sentence.js";
 import { withRef } from "../text/safe.js";
 
+/** The switch that stops an operation from being sent; the one that was turned first, where there are two. */
+export interface Frozen {
+  readonly kind: OperationKind | "all";
+  readonly since: Date | null;
+  readonly by: string | null;
+}
+
 /** An operation as cards and threads show it. Amounts in minor units. */
 export interface OperationFacts {
   readonly id: OperationId;
@@ -36,8 +43,8 @@ export interface OperationFacts {
   readonly result: { readonly code: string; readonly detail: string } | null;
   readonly quarantineReason: string | null;
   readonly notBefore: Date | null;
-  /** Sending of its kind is frozen now. */
-  readonly frozen: boolean;
+  /** Sending of its kind is frozen now; null: it is not. */
+  readonly frozen: Frozen | null;
   readonly approvedBy: readonly string[];
   readonly filers: readonly string[];
   readonly ticketId: TicketId | null;
@@ -110,6 +117,26 @@ export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriod
 export const FROZEN = "Not sent: sending is frozen until on-call turns it on again.";
 const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1);
 
+/** "Refunds are frozen": what a switch stops, as the beginning of a sentence. */
+export function frozenWords(kind: Frozen["kind"]): string {
+  switch (kind) {
+    case "all":
+      return "Sending of everything is frozen";
+    case "refund":
+      return "Refunds are frozen";
+    case "cancel_order":
+      return "Cancellations of orders are frozen";
+    case "cancel_subscription":
+      return "Cancellations of subscriptions are frozen";
+    default:
+      return assertNever(kind, "freeze kind");
+  }
+}
+
+/** Frozen, and something may still come to be sent. */
+export const isHeldBack = ({ frozen, status }: Pick<OperationFacts, "frozen" | "status">): boolean =>
+  frozen !== null && (status === "AWAITING_APPROVAL" || status === "PREPARED");
+
 /** Where it stands, as a short state: "sent, not answered yet". */
 export function standingOf(operation: OperationFacts): string {
   const { status } = operation;
@@ -117,7 +144,7 @@ export function standingOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return "waits for an approval, nothing sent";
     case "PREPARED":
-      return operation.frozen
+      return operation.frozen !== null
         ? "approved or allowed, not sent: sending is frozen"
         : "approved or allowed, not sent yet";
     case "DISPATCHED":
@@ -152,7 +179,7 @@ export function outcomeOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return `${what}: waits for an approval. Nothing has been sent.`;
     case "PREPARED":
-      return operation.frozen ? `${what}: ${lowered(FROZEN)}` : `${what}: not sent yet.`;
+      return operation.frozen !== null ? `${what}: ${lowered(FROZEN)}` : `${what}: not sent yet.`;
     case "DISPATCHED":
       return `${what}: sent, the answer is not there yet.`;
     case "OUTCOME_UNKNOWN":
@@ -207,7 +234,7 @@ export function resultOf(operation: OperationFacts): string {
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return operation.frozen ? FROZEN : "Not sent yet.";
+      return operation.frozen !== null ? FROZEN : "Not sent yet.";
     case "DISPATCHED":
       return "Sent; the answer is not there yet.";
     case "OUTCOME_UNKNOWN":

@@ -11,10 +11,10 @@ import {
 } from "../listeners/dispatch.js";
 import { eventArrived } from "../listeners/events.js";
 import { conclude, retryDelayMs, TRIES_MAX, tryReply } from "../listeners/finish.js";
-import { publishHome } from "../listeners/home.js";
 import { messageOf } from "../listeners/payload.js";
 import { deliver } from "../listeners/reply.js";
 import { messageArrived } from "../listeners/tickets.js";
+import { publishHome } from "../outbox/home.js";
 import type { SlackContext } from "../types.js";
 import { claimArrival, finishArrival, type InboxRow, postponeArrival } from "./store.js";
 

@@ -5,6 +5,7 @@
 import type { JsonObject } from "../../domain/json.js";
 import { ACTIONS, COMMANDS, SHORTCUTS, VIEWS } from "../actions.js";
 import { personTeam } from "../inbox/ours.js";
+import { publishHome } from "../outbox/home.js";
 import type { SlackContext } from "../types.js";
 import {
   amountSubmitted,
@@ -14,7 +15,6 @@ import {
   detailsClicked,
   undoClicked,
 } from "./approvals.js";
-import { publishHome } from "./home.js";
 import {
   operationDetailsClicked,
   opsCommand,

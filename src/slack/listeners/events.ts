@@ -1,9 +1,9 @@
 /** Events that are not messages. */
 import { z } from "zod";
 import type { JsonObject } from "../../domain/json.js";
+import { publishHome } from "../outbox/home.js";
 import { forgetSharing } from "../outbox/sharing.js";
 import type { SlackContext } from "../types.js";
-import { publishHome } from "./home.js";
 
 const Event = z.looseObject({
   type: z.string(),

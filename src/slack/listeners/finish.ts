@@ -4,9 +4,9 @@
  */
 import { failpoint } from "../../domain/failpoints.js";
 import { finishArrival, type InboxRow, postponeArrival } from "../inbox/store.js";
+import { publishHome } from "../outbox/home.js";
 import type { SlackContext } from "../types.js";
 import type { Handled } from "./dispatch.js";
-import { publishHome } from "./home.js";
 import { deliver, NOTHING, type Reply, say } from "./reply.js";
 
 export const TRIES_MAX = 8;

@@ -11,8 +11,10 @@ interface TurnWanted {
   readonly urgent: boolean;
 }
 
+type TurnRow = Pick<CardRow, "id" | "paced" | "wanted_version" | "lease_token">;
+
 /** True: the call may leave now. False: the card comes back by itself, with its turn kept. */
-export async function waitForTurn(ctx: SlackSendContext, row: CardRow, turn: TurnWanted): Promise<boolean> {
+export async function waitForTurn(ctx: SlackSendContext, row: TurnRow, turn: TurnWanted): Promise<boolean> {
   const waitMs = row.paced ? await closedFor(ctx.db, turn.key) : (await takeTurn(ctx.db, turn)).waitMs;
   if (waitMs <= 0) return true;
   if (waitMs <= WAIT_IN_PLACE_MS) {
@@ -27,7 +29,7 @@ export async function waitForTurn(ctx: SlackSendContext, row: CardRow, turn: Tur
   return false;
 }
 
-async function touchedSince(ctx: SlackSendContext, row: CardRow): Promise<boolean> {
+async function touchedSince(ctx: SlackSendContext, row: TurnRow): Promise<boolean> {
   const touched = await ctx.db.sql(
     "slack.card.touched",
     "SELECT 1 FROM slack_cards WHERE id = $1 AND wanted_version > $2",
@@ -36,7 +38,7 @@ async function touchedSince(ctx: SlackSendContext, row: CardRow): Promise<boolea
   return touched.length > 0;
 }
 
-async function comeBack(ctx: SlackSendContext, row: CardRow, afterMs: number): Promise<void> {
+async function comeBack(ctx: SlackSendContext, row: TurnRow, afterMs: number): Promise<void> {
   await ctx.db.sql(
     "slack.card.turn",
     `UPDATE slack_cards SET paced = true, lease_until = NULL, due_at = countersign_now() + make_interval(secs => $3 / 1000.0)

@@ -329,7 +329,7 @@ async function postponeCard(ctx: SlackSendContext, row: CardRow, p: Postponement
 export async function dueCards(ctx: Pick<SlackSendContext, "db">, limit: number): Promise<readonly string[]> {
   const rows = await ctx.db.sql<{ id: string }>(
     "slack.card.due",
-    `SELECT id FROM slack_cards WHERE due_at IS NOT NULL AND due_at <= countersign_now()
+    `SELECT id FROM slack_cards WHERE due_at IS NOT NULL AND due_at <= countersign_now() AND kind <> 'home'
         AND (lease_until IS NULL OR lease_until < countersign_now()) ORDER BY due_at, id LIMIT $1`,
     [limit],
   );

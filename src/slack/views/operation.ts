@@ -2,7 +2,7 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
-import type { OperationFacts } from "../cards/sentences.js";
+import type { Frozen, OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 
 interface Row {
@@ -26,7 +26,9 @@ interface Row {
   result: { code?: unknown; detail?: unknown } | null;
   quarantine_reason: string | null;
   not_before: Date | null;
-  frozen: boolean;
+  frozen_kind: Frozen["kind"] | null;
+  frozen_at: Date | null;
+  frozen_by: string | null;
   approved_by: string[];
   filers: string[];
   ticket_id: TicketId | null;
@@ -42,13 +44,15 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.provider_ref, o.provider_status, o.result,
        o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
        o.created_at, o.updated_at,
-       (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
+       f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
        coalesce((SELECT greatest(p.captured - p.reserved - p.refunded - p.refunded_elsewhere, 0) FROM payments p
          WHERE p.order_id = o.order_id), 0) AS left_minor,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
   FROM operations o JOIN customers c ON c.id = o.customer_id
+  LEFT JOIN LATERAL (SELECT kind, at, by FROM freeze_switches WHERE frozen AND kind IN ('all', o.kind)
+    ORDER BY at, kind LIMIT 1) f ON true
  WHERE o.id = ANY ($1)`;
 
 export async function readOperations(
@@ -89,7 +93,8 @@ function factsOf(row: Row): OperationFacts {
         : { code: String(row.result.code ?? ""), detail: String(row.result.detail ?? "") },
     quarantineReason: row.quarantine_reason,
     notBefore: row.not_before,
-    frozen: row.frozen,
+    frozen:
+      row.frozen_kind === null ? null : { kind: row.frozen_kind, since: row.frozen_at, by: row.frozen_by },
     approvedBy: row.approved_by,
     filers: row.filers,
     ticketId: row.ticket_id,

@@ -10,6 +10,7 @@ import type {
   QuarantineView,
   ResolutionCardView,
 } from "../cards/ops-cards.js";
+import type { Frozen } from "../cards/sentences.js";
 import { readOperation } from "./operation.js";
 
 export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
@@ -127,6 +128,14 @@ export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<Freez
     thawExpiresAt: row.thaw_expires_at,
     version: Number(row.version),
   };
+}
+
+/** The switches that are turned off now, the one for everything first. */
+export async function readFrozen(db: SqlRunner): Promise<readonly Frozen[]> {
+  return db.sql<Frozen>(
+    "slack.frozen",
+    `SELECT kind, at AS since, by FROM freeze_switches WHERE frozen ORDER BY kind <> 'all', kind`,
+  );
 }
 
 export async function readIncident(db: SqlRunner, id: string): Promise<IncidentView | null> {

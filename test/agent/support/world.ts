@@ -305,6 +305,7 @@ function record(posts: AgentWorld["posts"], touched: CardSubject[]): Notices<Tx>
   return {
     touch: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
     repost: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
+    switchTurned: async () => {},
     thread: async (tx, post) =>
       tx.afterCommit(() => {
         if (!keys.has(post.key)) posts.push(post);

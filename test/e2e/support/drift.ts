@@ -61,7 +61,7 @@ const DRIFTS: readonly Drift[] = [
   {
     what: "the refundable balance shrank",
     happens: payment("refunded_elsewhere = 2000"),
-    says: /Left to refund: £180\.00 GBP → £160\.00 GBP/,
+    says: /Left to refund before this: £180\.00 GBP → £160\.00 GBP/,
     asksAgain: true,
     // Before the first send the provider's own list is read, and puts a number right that only we had wrong.
     gaps: ["between card and click"],

@@ -1,8 +1,10 @@
 /** View data for tests of pure cards: a held refund of £180.00, and changes to it. */
 import type { Approval, ApprovalState, Change } from "../../../src/domain/approval.js";
 import type { OperationStatus } from "../../../src/domain/operation.js";
+import type { RunState } from "../../../src/domain/run.js";
 import type { ListedRun, Run, Ticket } from "../../../src/runs/index.js";
 import type { ApprovalView } from "../../../src/slack/cards/approval-card.js";
+import type { RunCardView } from "../../../src/slack/cards/run-card.js";
 import type { OperationFacts } from "../../../src/slack/cards/sentences.js";
 
 const ID = "0192d3a4b5c6d7e8f90a1b2c3d4e5f60";
@@ -30,7 +32,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     result: null,
     quarantineReason: null,
     notBefore: null,
-    frozen: false,
+    frozen: null,
     approvedBy: [],
     filers: ["U_AGENT"],
     ticketId: null,
@@ -57,6 +59,8 @@ export interface ApprovalFacts {
   operationStatus: OperationStatus;
   changes: Change[];
   earlier: number;
+  /** What was paid and what is left before this; left out: exactly the amount. Minor units. */
+  paid?: { capturedMinor: bigint; refundableMinor: bigint };
 }
 
 export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
@@ -101,7 +105,10 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
         customerRef: facts.customerRef,
         ticketCustomerRef: facts.customerRef,
         order: { ref: facts.orderRef, status: facts.status, currency, customerRef: facts.customerRef },
-        payment: { capturedMinor: amountMinor, refundableMinor: amountMinor, currency },
+        payment: {
+          ...(facts.paid ?? { capturedMinor: amountMinor, refundableMinor: amountMinor }),
+          currency,
+        },
         subscription: null,
       },
       policy: {
@@ -211,4 +218,89 @@ export function listedRunOf(): ListedRun {
     updatedAt: AT,
   };
   return { run, excerpt: "refund ORD-10042", filer: "U_AGENT" };
+}
+
+export interface RunFacts {
+  state: RunState;
+  prose: string;
+  ending: string | null;
+  calls: readonly { name: string; input: { [key: string]: string } }[];
+  about: OperationFacts;
+}
+
+/** A run of one turn with these calls; the first names the operation. */
+export function runOf({ state, prose, ending, calls, about }: RunFacts): RunCardView {
+  return {
+    operations: new Map([[about.id, about]]),
+    view: {
+      run: {
+        id: `run_${ID}`,
+        ticketId: `tkt_${ID}`,
+        state,
+        version: 1n,
+        planner: "messages-api",
+        model: (ending ?? "").slice(0, 50),
+        ending:
+          ending === null
+            ? null
+            : {
+                code: "end_turn",
+                detail: ending,
+                plannerSuccess: true,
+                verifiedSuccess: true,
+                constraintsKept: true,
+              },
+        cancelRequestedBy: null,
+        stepsUsed: 1,
+        stepsMax: 12,
+        inputTokensUsed: 0n,
+        outputTokensUsed: 0n,
+        costUsedMicroUsd: 1n,
+        costMaxMicroUsd: null,
+        activeMs: 0,
+        deadlineMs: 1,
+        modelFailures: 0,
+        dueAt: null,
+        leaseToken: 1n,
+        createdAt: AT,
+        updatedAt: AT,
+      },
+      ticket: ticketOf(),
+      notes: [],
+      turns: [
+        {
+          id: `turn_${ID}`,
+          runId: `run_${ID}`,
+          seq: 1,
+          state: "recorded",
+          content: [{ type: "text", text: prose }],
+          stopReason: "tool_use",
+          stopDetails: null,
+          model: null,
+          usage: {},
+          costMicroUsd: 0n,
+          createdAt: AT,
+        },
+      ],
+      calls: calls.map(({ name, input }, position) => ({
+        id: `call_${ID}`,
+        runId: `run_${ID}`,
+        turnId: `turn_${ID}`,
+        position,
+        toolUseId: "toolu_1",
+        name: position % 2 === 0 ? "get_order" : name,
+        input,
+        state: "held",
+        operationId: position === 0 ? about.id : null,
+        replayed: false,
+        decision: null,
+        decisionDetail: null,
+        result: null,
+        resultJson: null,
+        isError: null,
+        createdAt: AT,
+        finishedAt: null,
+      })),
+    },
+  };
 }

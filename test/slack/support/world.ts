@@ -48,6 +48,7 @@ import {
   dueCards,
   dueOutbox,
   processInbox,
+  refreshHomes,
   renderCard,
   SILENT_METRICS,
   type SlackConfig,
@@ -180,6 +181,7 @@ async function drainOnce(ctx: SlackContext): Promise<void> {
   await Promise.all((await dueArrivals(ctx, 100)).map((id) => processInbox(ctx, id)));
   await Promise.all((await dueOutbox(ctx, 100)).map((id) => sendOutbox(ctx, id)));
   await Promise.all((await dueCards(ctx, 100)).map((id) => renderCard(ctx, id)));
+  await refreshHomes(ctx);
 }
 
 /** The sweeper of these tests. Returns what ends it. */
@@ -257,7 +259,7 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
-    pendingFor: (userId, limit) => pendingFor(approvals, { userId, limit }),
+    pendingFor: (who) => pendingFor(approvals, who),
     ops: {
       ...opsUseCases({
         db: n.db,

@@ -1,0 +1,51 @@
+/** What a person's App Home shows, from rows and from what Slack says of the person. Reads only. */
+import type { ApprovalId } from "../../domain/ids.js";
+import { listRuns } from "../../runs/index.js";
+import type { ApprovalView } from "../cards/approval-card.js";
+import { HOME_APPROVALS, HOME_STOPPABLE, HOME_TICKETS, type HomeFacts } from "../cards/home.js";
+import type { SlackContext } from "../types.js";
+import { approvalViewOf, readApprovalView } from "./approval.js";
+import { readFrozen } from "./ops.js";
+
+/** `maxAgeMs`: how old what Slack said of the person may be. Who may decide is asked again at the click. */
+export async function readHome(
+  ctx: SlackContext,
+  userId: string,
+  maxAgeMs: number,
+): Promise<Omit<HomeFacts, "notice" | "now">> {
+  const [pending, stoppable, tickets, oncall, frozen] = await Promise.all([
+    ctx.useCases.pendingFor({ userId, limit: HOME_APPROVALS, maxAgeMs }),
+    stoppableBy(ctx, userId, maxAgeMs),
+    listRuns(ctx.db, { filer: userId, limit: HOME_TICKETS }),
+    ctx.useCases.ops.home({ userId, maxAgeMs }).catch(() => null),
+    readFrozen(ctx.db),
+  ]);
+  return {
+    approvals: pending.ok
+      ? {
+          ok: true,
+          views: await Promise.all(pending.approvals.map(({ approval }) => approvalViewOf(ctx.db, approval))),
+          more: pending.next !== null,
+        }
+      : { ok: false, reason: pending.reason },
+    stoppable,
+    tickets: tickets.runs,
+    oncall: oncall !== null && oncall.outcome === "home" ? oncall : null,
+    frozen,
+  };
+}
+
+/** Approved in a role of this person's and not released yet. Who may stop them is asked again at the click. */
+async function stoppableBy(ctx: SlackContext, userId: string, maxAgeMs: number): Promise<ApprovalView[]> {
+  const reading = await ctx.directory.person(userId, { maxAgeMs });
+  if (!reading.ok || reading.person.standing !== "member") return [];
+  // The first condition is the index's: it holds what is open, not what was ever decided.
+  const rows = await ctx.db.sql<{ id: ApprovalId }>(
+    "slack.stoppable",
+    `SELECT id FROM approvals WHERE state IN ('PENDING','APPROVED') AND state = 'APPROVED' AND role = ANY ($1)
+      ORDER BY id LIMIT $2`,
+    [[...reading.person.roles], HOME_STOPPABLE],
+  );
+  const views = await Promise.all(rows.map(({ id }) => readApprovalView(ctx.db, id)));
+  return views.filter((view) => view !== null);
+}
