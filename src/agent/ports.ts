@@ -2,7 +2,7 @@
  * What the agent needs of the rooms it drives, as functions that `app` composes. Shapes only: the meaning of each answer is
  * the ledger's and the approvals' own.
  */
-import type { ReleaseOutcome, TurnCall } from "../approvals/index.js";
+import type { ReadPeople, ReleaseOutcome, TurnCall } from "../approvals/index.js";
 import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Actor, Operation, OperationKind } from "../domain/operation.js";
 import type { Db, Tx } from "../domain/ports/database.js";
@@ -40,12 +40,20 @@ export interface TurnGate {
     turn: { runId: RunId; turnId: TurnId; ticketId: TicketId; proposals: readonly Proposal[] },
   ): Promise<readonly PerCall[]>;
   /** `approvals.releaseTurn`: idempotent, so that it may be repeated after a crash. `calls` are all writes of the turn in its order. */
-  release(turn: {
-    runId: RunId;
-    turnId: TurnId;
-    ticketId: TicketId;
-    calls: readonly TurnCall<Proposal>[];
-  }): Promise<TurnRelease>;
+  release(
+    turn: {
+      runId: RunId;
+      turnId: TurnId;
+      ticketId: TicketId;
+      calls: readonly TurnCall<Proposal>[];
+    },
+    more: {
+      /** Who was read just now. */
+      people?: ReadPeople | null;
+      /** The agent's own rows about the release, in its transaction and last in it. */
+      onReleased: (tx: Tx, calls: readonly PerCall[]) => Promise<void>;
+    },
+  ): Promise<TurnRelease>;
   /**
    * `approvals.bindingWasConfirmed`: what the turn held only because nobody had confirmed the customer is voided, and returned
    * so that it is proposed again. One transaction, the caller's.

@@ -9,11 +9,17 @@ import type { Logger } from "../domain/ports/logger.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
 import type { LedgerCtx } from "../ledger/index.js";
+import type { DecidedTurn } from "./types.js";
 
 /** Calls into rooms that this one must not know, made inside the transaction of the change; composed by `app`. */
 export interface ApprovalsHooks {
   /** Every call of the held turn is decided: make its run due now (the wake-up after commit may be lost). */
   onTurnDecided(tx: Tx, turn: { runId: RunId; turnId: TurnId }): Promise<void>;
+  /**
+   * After the commit of that decision: goes on with the turn here and now, and wakes its run. Left out, or lost with the process:
+   * whoever is woken goes on.
+   */
+  afterTurnDecided?(turn: DecidedTurn): void;
   /**
    * `from` was voided by drift after its turn was released, and `to` asks for the same again under a new card: calls that
    * wait for `from` now wait for `to`, and their turn is held again.

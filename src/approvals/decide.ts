@@ -22,7 +22,7 @@ import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
 import { decisionOf, standingOf, successorOf } from "./standing.js";
 import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
-import type { DecideClick, DecideOutcome, MayDeny, UndoClick } from "./types.js";
+import type { DecideClick, DecideOutcome, MayDeny, ReadPeople, UndoClick } from "./types.js";
 
 /** Decides one click. Never throws for what a person, Slack or another click did; a failing database is `try_again`. */
 export async function decide(ctx: ApprovalsContext, click: DecideClick): Promise<DecideOutcome> {
@@ -69,7 +69,8 @@ async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
     const readAt = ctx.clock.now().getTime();
     const reading = await ctx.directory.person(click.userId, { maxAgeMs: ASK_MAX_AGE_MS });
     try {
-      return await ctx.db.tx((tx) => answerIn(tx, ctx, { ...click, approvalId }, reading, readAt));
+      const hearing = withPeople(ctx, { readings: new Map([[click.userId, reading]]), readAt });
+      return await ctx.db.tx((tx) => answerIn(tx, hearing, { ...click, approvalId }, reading, readAt));
     } catch (error) {
       if (error instanceof ReadingTooOld) continue;
       if (error instanceof CommitUnknownError || isRetryable(error)) return TRY_AGAIN;
@@ -77,6 +78,16 @@ async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
     }
   }
   return TRY_AGAIN;
+}
+
+/** Whoever goes on with the turn at once need not read again who was read for this click. */
+function withPeople(ctx: ApprovalsContext, people: ReadPeople): ApprovalsContext {
+  const { afterTurnDecided } = ctx.hooks;
+  if (afterTurnDecided === undefined) return ctx;
+  return {
+    ...ctx,
+    hooks: { ...ctx.hooks, afterTurnDecided: (turn) => afterTurnDecided({ ...turn, people }) },
+  };
 }
 
 const TRY_AGAIN: DecideOutcome = {

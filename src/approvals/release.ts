@@ -7,7 +7,8 @@
  *    are at most 5 s old when they are judged.
  * 3. Drift kills that approval alone: its siblings' decisions stand, and wait for the new card.
  * 4. Locks: approvals, operations, orders, payments, totals' scopes; each kind in the order of its ids.
- * 5. It may be called any number of times, by any number of workers, and after any crash: what was prepared stays so.
+ * 5. What the caller writes about the release is written in that same transaction, last.
+ * 6. It may be called any number of times, by any number of workers, and after any crash: what was prepared stays so.
  */
 import type { Tx } from "../db/connect.js";
 import type { Approval, Change } from "../domain/approval.js";
@@ -23,9 +24,9 @@ import { rearm, tellThread } from "./rearm.js";
 import { expireNow } from "./record.js";
 import { request } from "./request.js";
 import { lockTurn, readTurn } from "./rows.js";
-import { move } from "./transition.js";
+import { move, moveUnread } from "./transition.js";
 import { CLICK_READING_MAX_AGE_MS, RELEASE_TRIES } from "./tunables.js";
-import type { ReleaseOutcome, TurnCall, VoterReadings } from "./types.js";
+import type { ReadPeople, ReleaseOutcome, TurnCall, VoterReadings } from "./types.js";
 import { readPeople, yesVoters } from "./voters.js";
 import { lockWorld } from "./world.js";
 
@@ -42,18 +43,27 @@ const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
 /** Votes or readings changed between reading people and holding the locks. */
 class ReadAgain extends Error {}
 
+export interface ReleaseMore {
+  /** Read just now: tried before anybody is read again. */
+  readonly people?: ReadPeople | null;
+  /** What the caller writes about a released turn; runs again when the transaction does. Rows of runs come last. */
+  readonly onReleased?: (tx: Tx, calls: readonly ledger.PerCall[]) => Promise<void>;
+}
+
 /** Releases a turn whose approvals are decided; says what it still waits for otherwise. */
 export async function releaseTurn(
   ctx: ApprovalsContext,
   turn: HeldTurn,
+  { people = null, onReleased = async () => {} }: ReleaseMore = {},
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
-    const before = await readTurn(ctx.db, turn.turnId);
-    const complete = before.filter((approval) => approval.state === "APPROVED");
-    const readAt = ctx.clock.now().getTime();
-    const readings = await readPeople(ctx.directory, complete.flatMap(yesVoters), ASK_MAX_AGE_MS);
+    const voters = tries === 1 && people !== null ? people : await readVotersOf(ctx, turn);
     try {
-      return await ctx.db.tx((tx) => releaseIn(tx, ctx, turn, { readings, readAt }));
+      return await ctx.db.tx(async (tx) => {
+        const outcome = await releaseIn(tx, ctx, turn, voters);
+        if (outcome.outcome === "released") await onReleased(tx, outcome.calls);
+        return outcome;
+      });
     } catch (error) {
       if (!(error instanceof ReadAgain)) throw error;
     }
@@ -61,17 +71,18 @@ export async function releaseTurn(
   return { outcome: "voters_unreadable", reason: "people could not be read in time" };
 }
 
-interface People {
-  readonly readings: VoterReadings;
-  /** Milliseconds of the process clock when reading began. */
-  readonly readAt: number;
+async function readVotersOf(ctx: ApprovalsContext, turn: HeldTurn): Promise<ReadPeople> {
+  const before = await readTurn(ctx.db, turn.turnId);
+  const complete = before.filter((approval) => approval.state === "APPROVED");
+  const readAt = ctx.clock.now().getTime();
+  return { readAt, readings: await readPeople(ctx.directory, complete.flatMap(yesVoters), ASK_MAX_AGE_MS) };
 }
 
 async function releaseIn(
   tx: Tx,
   ctx: ApprovalsContext,
   asked: HeldTurn,
-  people: People,
+  people: ReadPeople,
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
   const approvals = await expireOverdue(tx, ctx, await lockTurn(tx, asked.turnId));
   const turn = withOperations(asked, approvals);
@@ -91,7 +102,7 @@ async function releaseIn(
   }
   const compared = await compareAll(tx, ctx, complete, people.readings);
   if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
-  return prepareAll(tx, ctx, turn, compared.changes);
+  return prepareAll(tx, ctx, turn, approvals, compared.changes);
 }
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
@@ -112,6 +123,7 @@ async function expireOverdue(
   ctx: ApprovalsContext,
   approvals: readonly Approval[],
 ): Promise<readonly Approval[]> {
+  if (!approvals.some((approval) => approval.state === "PENDING")) return approvals;
   const [row] = await tx.sql<{ now: Date }>("approvals.now", "SELECT countersign_now() AS now");
   const now = row?.now ?? new Date(0);
   const after: Approval[] = [];
@@ -150,11 +162,12 @@ async function prepareAll(
   tx: Tx,
   ctx: ApprovalsContext,
   turn: HeldTurn,
+  locked: readonly Approval[],
   worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
   const rearmed: ApprovalId[] = [];
+  let approvals = locked;
   for (let pass = 0; pass <= turn.calls.length; pass += 1) {
-    const approvals = await readTurn(tx, turn.turnId);
     const found = new Map<OperationId, readonly Change[]>();
     const calls = await ledger.prepareTurn(tx, ctx.ledger, {
       calls: await entriesOf(tx, turn, approvals, worldChanges, found),
@@ -171,11 +184,15 @@ async function prepareAll(
       },
     });
     await bury(tx, ctx, { approvals, calls, worldChanges, found, rearmed });
-    const waiting = idsOf(await readTurn(tx, turn.turnId), "PENDING");
     const drifted = calls.some((call) => call.outcome === "drifted");
-    if (waiting.length > 0 || calls.some((call) => call.outcome === "held")) {
-      return { outcome: "still_held", waiting, rearmed };
+    const held = calls.some((call) => call.outcome === "held");
+    if (!drifted && !held && rearmed.length === 0) {
+      await markReleased(tx, ctx, approvals, calls);
+      return { outcome: "released", calls };
     }
+    approvals = await readTurn(tx, turn.turnId);
+    const waiting = idsOf(approvals, "PENDING");
+    if (waiting.length > 0 || held) return { outcome: "still_held", waiting, rearmed };
     if (!drifted) {
       await markReleased(tx, ctx, approvals, calls);
       return { outcome: "released", calls };
@@ -277,7 +294,7 @@ async function markReleased(
   const prepared = calls.flatMap((call) => (call.outcome === "prepared" ? [call.operation.id] : []));
   for (const approval of approvals) {
     if (approval.state !== "APPROVED" || !prepared.includes(approval.operationId)) continue;
-    await move(tx, ctx, approval, { to: "RELEASED", releasedWith: prepared });
+    await moveUnread(tx, ctx, approval, { to: "RELEASED", releasedWith: prepared });
   }
 }
 

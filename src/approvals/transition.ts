@@ -24,6 +24,19 @@ export async function move(
   approval: Approval,
   change: Move,
 ): Promise<Approval> {
+  await moveUnread(tx, ctx, approval, change);
+  const moved = await getApproval(tx, approval.id);
+  if (moved === null) throw new Error(`approval ${approval.id} is gone`);
+  return moved;
+}
+
+/** As `move`, for a caller that does not look at the row again. */
+export async function moveUnread(
+  tx: Tx,
+  ctx: Pick<ApprovalsContext, "notices">,
+  approval: Approval,
+  change: Move,
+): Promise<void> {
   const rows = await tx.sql("approvals.move", MOVE, [
     approval.id,
     approval.state,
@@ -37,9 +50,6 @@ export async function move(
   ]);
   if (rows.length !== 1) throw new Error(`approval ${approval.id} moved although its lock was held`);
   await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
-  const moved = await getApproval(tx, approval.id);
-  if (moved === null) throw new Error(`approval ${approval.id} is gone`);
-  return moved;
 }
 
 // $1 id, $2 state and $3 version as read, $4 new state, $5 code, $6 sentence, $7 note, $8 suggestion, $9 siblings.
@@ -66,7 +76,12 @@ export async function tellTurn(
   const undecided = row?.undecided ?? 0;
   if (runId !== null && turnId !== null && undecided === 0) {
     await ctx.hooks.onTurnDecided(tx, { runId, turnId });
-    tx.afterCommit(() => void ctx.wake("run", runId));
+    const { afterTurnDecided } = ctx.hooks;
+    tx.afterCommit(() =>
+      afterTurnDecided === undefined
+        ? void ctx.wake("run", runId)
+        : afterTurnDecided({ runId, turnId, people: null }),
+    );
   }
   return undecided;
 }

@@ -142,6 +142,20 @@ export type ReleaseOutcome<PerCall> =
 /** Readings of everybody who voted yes, by user id, made before a transaction. */
 export type VoterReadings = ReadonlyMap<string, PersonReading>;
 
+/** People as they were read, and how old that is. */
+export interface ReadPeople {
+  readonly readings: VoterReadings;
+  /** Milliseconds of the process clock when reading began. */
+  readonly readAt: number;
+}
+
+/** A held turn in which nobody is undecided any more. `people`: who was read for the click that decided it. */
+export interface DecidedTurn {
+  readonly runId: RunId;
+  readonly turnId: TurnId;
+  readonly people: ReadPeople | null;
+}
+
 /** Whether the operation may still be sent under its approval. */
 export type Holds =
   | { readonly holds: true }

@@ -190,20 +190,17 @@ export async function lockWorld(
   ids: readonly OperationId[],
   orderRefs: readonly string[],
 ): Promise<void> {
-  await tx.sql(
-    "approvals.lock_operations",
-    "SELECT 1 FROM operations WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE",
-    [[...ids]],
-  );
-  const orders = await tx.sql<{ id: string }>(
-    "approvals.lock_orders",
-    `SELECT r.id FROM orders r WHERE r.ref = ANY ($2::text[])
-       OR r.id IN (SELECT order_id FROM operations WHERE id = ANY ($1::text[])) ORDER BY r.id FOR NO KEY UPDATE`,
-    [[...ids], [...orderRefs]],
-  );
-  await tx.sql(
-    "approvals.lock_payments",
-    "SELECT 1 FROM payments WHERE order_id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE",
-    [orders.map((order) => order.id)],
-  );
+  await tx.sql("approvals.lock_world", LOCK_WORLD, [[...ids], [...orderRefs]]);
 }
+
+// $1 operation ids, $2 order references. Each step waits for the one before it to hold all of its rows. Nothing that is read here
+// is used: what was waited for may be newer.
+const LOCK_WORLD = `
+WITH held_operations AS MATERIALIZED (
+  SELECT o.id, o.order_id FROM operations o WHERE o.id = ANY ($1::text[]) ORDER BY o.id FOR NO KEY UPDATE
+), held_orders AS MATERIALIZED (
+  SELECT r.id FROM orders r WHERE (SELECT count(*) FROM held_operations) >= 0
+    AND (r.ref = ANY ($2::text[]) OR r.id IN (SELECT order_id FROM held_operations)) ORDER BY r.id FOR NO KEY UPDATE
+)
+SELECT 1 FROM payments p WHERE (SELECT count(*) FROM held_orders) >= 0 AND p.order_id IN (SELECT id FROM held_orders)
+ORDER BY p.id FOR NO KEY UPDATE`;

@@ -21,6 +21,8 @@ export const FAILPOINTS = [
   "agent.after_turn_resolved",
   "agent.before_run_end",
   "agent.after_run_ended",
+  // approvals: the last vote of a turn is a row, and nothing is prepared
+  "approvals.after_turn_decided",
   // tickets
   "runs.after_ticket_filed",
   // Slack: what arrives is stored, then acknowledged, then worked off; what leaves is a row before and after

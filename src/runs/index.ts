@@ -42,6 +42,7 @@ export {
   type CallUpdate,
   decideCall,
   finishCall,
+  handOnReleased,
   moveTurn,
   type NewCall,
   type NewTurn,

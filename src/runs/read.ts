@@ -90,27 +90,38 @@ export async function findRuns(db: SqlRunner, prefix: string): Promise<Run[]> {
 
 /** A run with its ticket, turns, calls and notes, oldest first. Null when there is none. */
 export async function viewRun(db: SqlRunner, runId: RunId): Promise<RunView | null> {
-  const run = await getRun(db, runId);
+  const [run, tickets, turns, calls, notes] = await Promise.all([
+    getRun(db, runId),
+    db.sql<TicketRow>(
+      "runs.ticket_of_run",
+      `SELECT ${TICKET_COLUMNS} FROM ${TICKET_FROM} WHERE t.id = (SELECT ticket_id FROM runs WHERE id = $1)`,
+      [runId],
+    ),
+    db.sql<TurnRow>("runs.turns", `SELECT ${TURN_COLUMNS} FROM turns WHERE run_id = $1 ORDER BY seq`, [
+      runId,
+    ]),
+    db.sql<CallRow>(
+      "runs.calls",
+      `SELECT ${CALL_COLUMNS.replace(/\w+/g, "k.$&")} FROM tool_calls k JOIN turns t ON t.id = k.turn_id
+       WHERE k.run_id = $1 ORDER BY t.seq, k.position`,
+      [runId],
+    ),
+    db.sql<NoteRow>(
+      "runs.notes",
+      `SELECT ${NOTE_COLUMNS} FROM run_notes WHERE run_id = $1 ORDER BY created_at, id`,
+      [runId],
+    ),
+  ]);
   if (run === null) return null;
-  const ticket = await getTicket(db, run.ticketId);
-  if (ticket === null) throw new Error(`run ${runId} has no ticket`);
-  const turns = await db.sql<TurnRow>(
-    "runs.turns",
-    `SELECT ${TURN_COLUMNS} FROM turns WHERE run_id = $1 ORDER BY seq`,
-    [runId],
-  );
-  const calls = await db.sql<CallRow>(
-    "runs.calls",
-    `SELECT ${CALL_COLUMNS.replace(/\w+/g, "k.$&")} FROM tool_calls k JOIN turns t ON t.id = k.turn_id
-     WHERE k.run_id = $1 ORDER BY t.seq, k.position`,
-    [runId],
-  );
-  const notes = await db.sql<NoteRow>(
-    "runs.notes",
-    `SELECT ${NOTE_COLUMNS} FROM run_notes WHERE run_id = $1 ORDER BY created_at, id`,
-    [runId],
-  );
-  return { run, ticket, turns: turns.map(toTurn), calls: calls.map(toCall), notes: notes.map(toNote) };
+  const [ticket] = tickets;
+  if (ticket === undefined) throw new Error(`run ${runId} has no ticket`);
+  return {
+    run,
+    ticket: toTicket(ticket),
+    turns: turns.map(toTurn),
+    calls: calls.map(toCall),
+    notes: notes.map(toNote),
+  };
 }
 
 export interface ListedRun {

@@ -183,6 +183,28 @@ export async function finishCall(tx: Tx, call: CallResult): Promise<boolean> {
   return rows.length > 0;
 }
 
+/**
+ * A held turn is released by somebody without a lease, and its run is due for whoever takes it: conditional on the run as it was
+ * read and on nobody holding it. False: somebody drives it, or it moved; write nothing. The last write of its transaction.
+ */
+export async function handOnReleased(
+  tx: Tx,
+  { runId, version, turnId }: { runId: RunId; version: bigint; turnId: TurnId },
+): Promise<boolean> {
+  const rows = await tx.sql(
+    "runs.hand_on",
+    `WITH handed AS (
+       UPDATE runs SET state = 'queued', woken = false, due_at = countersign_now(), lease_token = lease_token + 1,
+         lease_until = NULL, lease_holder = NULL, version = version + 1, updated_at = countersign_now()
+       WHERE id = $1 AND version = $2 AND state = 'awaiting_approval'
+         AND (lease_until IS NULL OR lease_until <= countersign_now()) RETURNING id)
+     UPDATE turns t SET state = 'released', updated_at = countersign_now() FROM handed
+     WHERE t.id = $3 AND t.run_id = handed.id AND t.state = 'held' RETURNING t.id`,
+    [runId, version, turnId],
+  );
+  return rows.length > 0;
+}
+
 const TURN_BEFORE: Record<Exclude<TurnState, "recorded">, readonly TurnState[]> = {
   // From released: what this run only waited for became its own to have approved.
   held: ["recorded", "held", "released"],

@@ -5,7 +5,16 @@
 import type { TurnCall } from "../../approvals/index.js";
 import { sha256Hex } from "../../domain/canonical.js";
 import { failpoint } from "../../domain/failpoints.js";
-import { fence, moveTurn, setRunning, type ToolCall, type Turn, unholdCall } from "../../runs/index.js";
+import type { Tx } from "../../domain/ports/database.js";
+import {
+  fence,
+  moveTurn,
+  type RunView,
+  setRunning,
+  type ToolCall,
+  type Turn,
+  unholdCall,
+} from "../../runs/index.js";
 import type { AgentCtx, PerCall, Proposal } from "../ports.js";
 import { scopeOf } from "../scope.js";
 import { proposalFromJson } from "../stored-proposal.js";
@@ -21,14 +30,14 @@ import {
 
 export async function releaseHeldTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Promise<PhaseOutcome> {
   const { view, lease } = driven;
-  const open = view.calls.filter((call) => call.turnId === turn.id && call.state !== "done");
+  const open = openCalls(view, turn);
   if (await reconsidered(ctx, driven, turn, open)) return GO_ON;
-  const writes = open.flatMap((call) => turnCall(driven, call));
-  const release = await ctx.gate.release({
-    runId: view.run.id,
-    turnId: turn.id,
-    ticketId: view.ticket.id,
-    calls: writes,
+  const release = await ctx.gate.release(heldTurn(view, turn, open), {
+    onReleased: async (tx, answers) => {
+      await storeAnswers(tx, ctx, view, open, answers);
+      await setRunning(tx, lease);
+      await moveTurn(tx, lease, { turnId: turn.id, to: "released" });
+    },
   });
   switch (release.outcome) {
     case "still_held":
@@ -43,22 +52,49 @@ export async function releaseHeldTurn(ctx: AgentCtx, driven: Driven, turn: Turn)
         "voters could not be read; the turn stays held",
       );
       return park(ctx, driven, { to: "awaiting_approval", dueInMs: DIRECTORY_RELOOK_MS, clock: "stops" });
-    case "released": {
-      const byId = new Map(open.map((call) => [call.id, call]));
-      await ctx.db.tx(async (tx) => {
-        for (const answer of release.calls) {
-          const call = byId.get(answer.callId);
-          if (call !== undefined)
-            await applyAnswer(tx, ctx, view, { call, answer: prepared(answer), proposal: null });
-        }
-        await setRunning(tx, lease);
-        await moveTurn(tx, lease, { turnId: turn.id, to: "released" });
-        await ctx.notices.touch(tx, { kind: "run", id: lease.runId });
-      });
+    case "released":
       await failpoint("agent.after_turn_released");
       return GO_ON;
-    }
   }
+}
+
+/** Calls of the turn that have no result yet. */
+export const openCalls = (view: RunView, turn: Turn): ToolCall[] =>
+  view.calls.filter((call) => call.turnId === turn.id && call.state !== "done");
+
+/** The held turn as its gate wants it. */
+export const heldTurn = (
+  view: RunView,
+  turn: Turn,
+  open: readonly ToolCall[],
+): Parameters<AgentCtx["gate"]["release"]>[0] => ({
+  runId: view.run.id,
+  turnId: turn.id,
+  ticketId: view.ticket.id,
+  calls: open.flatMap((call) => turnCall(view, call)),
+});
+
+/** What the gate answered to each call of a released turn. The caller's transaction ends with the rows of the run. */
+export async function storeAnswers(
+  tx: Tx,
+  ctx: AgentCtx,
+  view: RunView,
+  open: readonly ToolCall[],
+  answers: readonly PerCall[],
+): Promise<void> {
+  const byId = new Map(open.map((call) => [call.id, call]));
+  for (const answer of answers) {
+    const call = byId.get(answer.callId);
+    if (call !== undefined)
+      await applyAnswer(tx, ctx, view, { call, answer: prepared(answer), proposal: null });
+  }
+  await ctx.notices.touch(tx, { kind: "run", id: view.run.id });
+}
+
+/** Calls that were held only because nobody had confirmed the customer, who is confirmed now. */
+export function heldForBinding(view: RunView, open: readonly ToolCall[]): readonly ToolCall[] {
+  if (view.ticket.binding !== "confirmed") return [];
+  return open.filter((call) => call.state === "held" && call.decisionDetail?.["bindingConfirmed"] === false);
 }
 
 /** The filer has confirmed the customer since: what only that was holding is proposed again, in its turn. */
@@ -68,10 +104,8 @@ async function reconsidered(
   turn: Turn,
   open: readonly ToolCall[],
 ): Promise<boolean> {
-  const before = open.filter(
-    (call) => call.state === "held" && call.decisionDetail?.["bindingConfirmed"] === false,
-  );
-  if (view.ticket.binding !== "confirmed" || before.length === 0) return false;
+  const before = heldForBinding(view, open);
+  if (before.length === 0) return false;
   return ctx.db.tx(async (tx) => {
     const voided = new Set(await ctx.gate.reconsider(tx, { turnId: turn.id }));
     for (const { id, operationId } of before) {
@@ -91,7 +125,7 @@ function prepared(answer: PerCall): PerCall {
 }
 
 /** A write of the turn as approvals want it; nothing for reads. */
-function turnCall({ view }: Driven, call: ToolCall): TurnCall<Proposal>[] {
+function turnCall(view: RunView, call: ToolCall): TurnCall<Proposal>[] {
   if (call.operationId !== null) return [{ callId: call.id, operationId: call.operationId }];
   const stored = call.decisionDetail?.["proposal"];
   if (stored === undefined) return [];

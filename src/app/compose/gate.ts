@@ -25,8 +25,11 @@ export function turnGate(ctx: DispatchCtx): TurnGate {
       });
       return calls.map(asAgentCall);
     },
-    release: async (turn) => {
-      const outcome = await releaseTurn(approvals, turn);
+    release: async (turn, { people = null, onReleased }) => {
+      const outcome = await releaseTurn(approvals, turn, {
+        people,
+        onReleased: (tx, calls) => onReleased(tx, calls.map(asAgentCall)),
+      });
       return outcome.outcome === "released"
         ? { outcome: "released", calls: outcome.calls.map(asAgentCall) }
         : outcome;

@@ -15,6 +15,7 @@ import {
 } from "../../runs/index.js";
 import type { SlackUseCases } from "../../slack/index.js";
 import { addCorrelation } from "../../telemetry/index.js";
+import { releasingAtOnce } from "./at-once.js";
 import type { Contexts } from "./contexts.js";
 
 const PING_TIMEOUT_MS = 2_000;
@@ -39,8 +40,8 @@ export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases
     changeBinding: (request) => changeBinding(runs, request),
     findCustomers: (text) => runs.identify(runs.db, text),
     furtherRefund: (request) => askFurther(agent, request),
-    decide: (click) => decide(approvals, click),
-    undo: (click) => undo(approvals, click),
+    decide: releasingAtOnce(contexts, decide),
+    undo: releasingAtOnce(contexts, undo),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
     pendingFor: (who) => pendingFor(approvals, who),
     ops: opsUseCases(opsContext(contexts, parts)),

@@ -1,0 +1,48 @@
+/**
+ * The last click of a held turn releases it in the process that heard it, without a queue in between.
+ *
+ * 1. Votes are committed before this begins; nothing here decides anything that a woken worker would not decide alike.
+ * 2. No lease is taken: all is one transaction, whose last write is conditional on the run as it was read and on nobody holding
+ *    it. Whoever drives the run meanwhile wins, and everything here is undone.
+ * 3. It may fail or die anywhere: the run is due since the vote, and whoever is woken goes on.
+ */
+import type { DecidedTurn } from "../approvals/index.js";
+import { failpoint } from "../domain/failpoints.js";
+import { handOnReleased, viewRun } from "../runs/index.js";
+import { nextStep } from "./next-step.js";
+import { heldForBinding, heldTurn, openCalls, storeAnswers } from "./phases/release-turn.js";
+import type { AgentCtx } from "./ports.js";
+
+/** `left`: for whoever is woken. */
+export type ReleasedAtOnce = "released" | "left";
+
+/** Somebody drives the run, or it is not as it was read. */
+class DrivenElsewhere extends Error {}
+
+/** Releases the turn if that is all there is to do with its run now. Wakes nobody. */
+export async function releaseAtOnce(ctx: AgentCtx, decided: DecidedTurn): Promise<ReleasedAtOnce> {
+  await failpoint("approvals.after_turn_decided");
+  const view = await viewRun(ctx.db, decided.runId);
+  if (view === null || view.run.state !== "awaiting_approval") return "left";
+  const step = nextStep(view);
+  if (step.do !== "release_turn" || step.turn.id !== decided.turnId) return "left";
+  const { turn } = step;
+  const open = openCalls(view, turn);
+  if (heldForBinding(view, open).length > 0) return "left";
+  try {
+    const { outcome } = await ctx.gate.release(heldTurn(view, turn, open), {
+      people: decided.people,
+      onReleased: async (tx, answers) => {
+        await storeAnswers(tx, ctx, view, open, answers);
+        const { id: runId, version } = view.run;
+        if (!(await handOnReleased(tx, { runId, version, turnId: turn.id }))) throw new DrivenElsewhere();
+      },
+    });
+    if (outcome !== "released") return "left";
+  } catch (error) {
+    if (error instanceof DrivenElsewhere) return "left";
+    throw error;
+  }
+  await failpoint("agent.after_turn_released");
+  return "released";
+}

@@ -1,0 +1,45 @@
+/** A click that was the last of its turn: the turn is released in this process, and then its run is woken. */
+import { setTimeout as pause } from "node:timers/promises";
+import { releaseAtOnce } from "../../agent/index.js";
+import type { ApprovalsContext, DecidedTurn, DecideOutcome } from "../../approvals/index.js";
+import type { Contexts } from "./contexts.js";
+
+/** The answer to the click waits for the release no longer than this; the release goes on. */
+const WAIT_MS = 1_000;
+
+type Decide<Click> = (ctx: ApprovalsContext, click: Click) => Promise<DecideOutcome>;
+
+/** The use case, with what it decided carried on at once. */
+export function releasingAtOnce<Click>(
+  { approvals, agent }: Pick<Contexts, "approvals" | "agent">,
+  decide: Decide<Click>,
+): (click: Click) => Promise<DecideOutcome> {
+  const release = async (turn: DecidedTurn): Promise<void> => {
+    try {
+      await releaseAtOnce(agent, turn);
+    } catch (error) {
+      agent.log.warn(
+        { runId: turn.runId, err: error },
+        "a decided turn could not be released at once; a worker does it",
+      );
+    }
+    await agent.wake("run", turn.runId);
+  };
+  return async (click) => {
+    const released: Promise<void>[] = [];
+    const outcome = await decide(
+      {
+        ...approvals,
+        hooks: { ...approvals.hooks, afterTurnDecided: (turn) => void released.push(release(turn)) },
+      },
+      click,
+    );
+    if (released.length > 0) {
+      const enough = new AbortController();
+      const late = pause(WAIT_MS, undefined, { signal: enough.signal }).catch(() => undefined);
+      await Promise.race([Promise.all(released), late]);
+      enough.abort();
+    }
+    return outcome;
+  };
+}
