@@ -5,11 +5,11 @@
 
 import { assertNever } from "../domain/assert-never.js";
 import type { RunEnd } from "../domain/run.js";
+import { factsOnly } from "../domain/text/advice.js";
 import { cutText } from "../domain/text/cut.js";
 import { findReferences } from "../domain/text/references.js";
 import type { RunView, ToolCall, Turn } from "../runs/index.js";
 import { isBlank, needsAnAnswer } from "../runs/index.js";
-import { factsOnly } from "./advice.js";
 import { namedBy } from "./scope.js";
 import { isToolName } from "./tools/catalogue.js";
 import { callSignature } from "./tools/parse.js";

@@ -7,8 +7,8 @@ import { assertNever } from "../domain/assert-never.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, money } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
+import { ADVICE } from "../domain/text/advice.js";
 import { asSentence } from "../domain/text/sentence.js";
-import { ADVICE } from "./advice.js";
 
 export interface ToolResult {
   result: string;

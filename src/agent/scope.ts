@@ -3,8 +3,8 @@
  * and whatever lies outside is answered with the same words whether it exists or not.
  */
 
+import { ADVICE } from "../domain/text/advice.js";
 import type { Ticket } from "../runs/index.js";
-import { ADVICE } from "./advice.js";
 
 export type Scope =
   | { kind: "customer"; customerId: string; customerRef: string; confirmed: boolean }

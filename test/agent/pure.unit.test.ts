@@ -273,6 +273,12 @@ describe("words of a ticket", () => {
     ["dana@shop.example wants somebody to call her back about ORD-2001", { refund: false }],
     ["ORD-10060 was cancelled. Please refund it.", { refund: true, cancelOrder: false }],
     ["Please cancel ORD-10060, it is already late.", { refund: false, cancelOrder: true }],
+    [
+      "Sofa of order ORD-BIG came in pieces. Please refund £1,500.00.",
+      { refund: true, references: ["ORD-BIG"], amount: ["GBP", 150_000] },
+    ],
+    ["Please refund 1,500 GBP on order 10042", { references: ["ORDER-10042"], amount: ["GBP", 150_000] }],
+    ["Please refund £20.00", { refund: true, references: [] }],
     ["How long can a customer return something?", { refund: false, cancelOrder: false, whereIsIt: false }],
   ] as const)("%s", (text, expected) => {
     const wishes = readWishes(text);

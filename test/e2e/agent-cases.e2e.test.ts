@@ -133,6 +133,34 @@ async function emptyText(house: House): Promise<void> {
   await hears(house, first, /ended without an answer/);
   const second = await confirmed(house, "ORD-10042 arrived torn; an empty text comes first");
   await house.stage.runIn(second, "resolved");
+  await blankTicket(house);
+}
+
+/** A ticket of nothing that can be seen: a question in its thread, no run, and the answer in the thread begins one. */
+async function blankTicket(house: House): Promise<void> {
+  const { stage, world, db } = house;
+  const count = async (): Promise<number> =>
+    (await db.sql<{ n: number }>("test.runs", "SELECT count(*)::int AS n FROM runs"))[0]?.n ?? -1;
+  const before = await count();
+  const thread = await stage.file("U_AGENT", "\u200b \u3164");
+  await hears(house, thread, /^What should be done\?/);
+  // Slack's own client does not send three spaces; whoever posts for a person by its API may.
+  const event = { type: "message", channel: "C_TICK", channel_type: "channel", user: "U_AGENT", text: "   " };
+  await world.slack.control.injectEvent({ ...event, ts: "1796000000.000100", event_ts: "1796000000.000100" });
+  await stage.until("the second blank ticket", async () => {
+    const rows = await db.sql("test.blank", "SELECT 1 FROM tickets WHERE message_ts = '1796000000.000100'");
+    return rows.length === 1;
+  });
+  expect(await count()).toBe(before);
+  await world.slack.control.post({
+    as: "U_AGENT",
+    channel: thread.channel,
+    threadTs: thread.ts,
+    text: "ORD-10042 arrived torn; the model says nothing",
+  });
+  await stage.confirmBinding(thread);
+  await stage.runIn(thread, "escalated");
+  expect(await count()).toBe(before + 1);
 }
 
 /** S-AG-6: nobody is guessed, the thread lists the candidates; the other one's order is refused, not held. */

@@ -267,6 +267,32 @@ describe("other doors", () => {
     await waitFor(() => answers(w.sandbox, "U_SUP1", "C_APPR").some((text) => text.includes("Filed.")));
   });
 
+  test.each(["U_GUEST", "U_ULTRA"])(
+    "/ticket by the guest %s is refused at once, without a form",
+    async (user) => {
+      const w = await start({ mode: "http" });
+      await w.sandbox.control.command({ as: user, channel: "C_TICK", command: "/ticket", text: "refund it" });
+      await waitFor(() =>
+        answers(w.sandbox, user, "C_TICK").some((text) =>
+          /^Nothing can be filed\. Guests cannot do this/u.test(text),
+        ),
+      );
+      expect(calls(w.sandbox, "views.open")).toEqual([]);
+      expect(w.sandbox.control.modals(user)).toEqual([]);
+    },
+  );
+
+  test("/ticket opens its form while Slack does not say who somebody is; whoever may not file is told at the submit", async () => {
+    const w = await start({ mode: "http" });
+    w.sandbox.control.addApiFault({ method: "users.info", kind: "delay", delayMs: 2_500, times: 1 });
+    await w.sandbox.control.command({ as: "U_GUEST", channel: "C_TICK", command: "/ticket", text: "" });
+    const modal = await waitFor(() => w.sandbox.control.modals("U_GUEST")[0]);
+    expect(
+      await w.sandbox.control.submitView({ as: "U_GUEST", viewId: modal.id, values: { text: "refund it" } }),
+    ).toMatchObject({ ok: false, errors: { text: expect.stringContaining("Guests cannot do this") } });
+    expect(await tickets()).toEqual([]);
+  });
+
   test("a form that names nobody, or two people, stays open and says so", async () => {
     const w = await start({ mode: "http" });
     await w.sandbox.control.command({ as: "U_AGENT", channel: "C_TICK", command: "/ticket", text: "" });

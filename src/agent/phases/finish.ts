@@ -2,8 +2,8 @@
 
 import { failpoint } from "../../domain/failpoints.js";
 import type { RunEnd } from "../../domain/run.js";
+import { factsOnly } from "../../domain/text/advice.js";
 import { endRun, type Reservation, setRunning } from "../../runs/index.js";
-import { factsOnly } from "../advice.js";
 import type { Ending } from "../next-step.js";
 import type { AgentCtx } from "../ports.js";
 import { type Driven, GO_ON, type PhaseOutcome } from "./phase.js";

@@ -74,13 +74,21 @@ const CODED = new RegExp(
 );
 const CODE_FIRST = new RegExp(String.raw`\b([A-Z]{3})\s?(${NUMBER})(?![\d.,]*\d)`, "gu");
 
+/** A reference without a digit, where its beginning says that it is one. */
+const NAMED = /\b(?:ORD|ORDER|SUB)-[A-Z0-9]{2,32}(?:-[A-Z0-9]{1,32}){0,4}\b/gu;
+/** "Please refund £1,500.00" names no order REFUND-1. */
+const withoutAmounts = (text: string): string =>
+  [SIGNED, CODED, CODE_FIRST].reduce((rest, amount) => rest.replaceAll(amount, " ; "), text);
+
 export function readWishes(raw: string): Wishes {
   const text = plainSpelling(raw);
-  const { emails, candidates, lookalikes } = findReferences(text);
+  const { emails, lookalikes } = findReferences(text);
+  const { candidates } = findReferences(withoutAmounts(text));
   const cancels = CANCEL.test(text);
   const aboutSubscription = SUBSCRIPTION.test(text);
   const spelled = candidates.filter((word) => /^[A-Z]{1,12}-\d[A-Z0-9-]*$/.test(word));
-  const references = [...new Set([...lookalikes, ...(lookalikes.length === 0 ? spelled : [])])];
+  const named = [...lookalikes, ...(text.match(NAMED) ?? [])];
+  const references = [...new Set(named.length === 0 ? spelled : named)];
   return {
     complaint: COMPLAINT.test(text),
     refund: (REFUND.test(text) || AMOUNT_BACK.test(text) || WANTS_BACK.test(text)) && !NO_REFUND.test(text),

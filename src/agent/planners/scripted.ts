@@ -5,9 +5,9 @@
  */
 
 import type { Json } from "../../domain/json.js";
+import { factsOnly } from "../../domain/text/advice.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
 import type { ContentBlock } from "../../runs/index.js";
-import { factsOnly } from "../advice.js";
 import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
 import { answering } from "./scripted-help.js";
 import {

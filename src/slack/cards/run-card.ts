@@ -5,6 +5,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Json } from "../../domain/json.js";
 import { isRunEnd, type RunState } from "../../domain/run.js";
+import { factsOnly } from "../../domain/text/advice.js";
 import { cutText } from "../../domain/text/cut.js";
 import type { RunView, ToolCall, Turn } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
@@ -135,7 +136,9 @@ function stepState(call: ToolCall, operations: ReadonlyMap<OperationId, Operatio
     case "waiting":
       return "waits";
     case "done":
-      return call.isError === true ? `not possible: ${oneLine(withoutAddresses(call.result ?? ""))}` : "done";
+      return call.isError === true
+        ? `not possible: ${oneLine(withoutAddresses(factsOnly(call.result ?? "")))}`
+        : "done";
     default:
       return assertNever(call.state, "call state");
   }

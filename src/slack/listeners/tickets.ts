@@ -24,6 +24,7 @@ import { readRunView } from "../views/run.js";
 import { callFailure } from "../web.js";
 import type { Click, MessageShortcut, PersonsMessage, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, NOTHING, openModal, type Reply, say } from "./reply.js";
+import { withinMs } from "./within.js";
 
 const READING_MAX_AGE_MS = 5_000;
 
@@ -117,7 +118,15 @@ function endedSentence(
     : `${end} For anything else, write a new message in ${linkChannel(ctx.config.channels.tickets)} or use ${COMMANDS.ticket}.`;
 }
 
+/** Of the three seconds in which a form opens, how long it may take to learn that this person may not file. */
+const REFUSE_WITHIN_MS = 1_200;
+
 export async function ticketCommand(ctx: SlackContext, command: SlashCommand): Promise<Reply> {
+  const refusal = await withinMs(REFUSE_WITHIN_MS, cannotFile(ctx, command.userId));
+  // Whom nobody can read in time is asked for at the submit, where there is time.
+  if (refusal !== null && refusal !== "late" && !refusal.unreadable) {
+    return say(`Nothing can be filed. ${said(refusal.sentence)}`);
+  }
   return openModal(ctx, command.triggerId, ticketForm(plainSlackText(command.text), command.place));
 }
 

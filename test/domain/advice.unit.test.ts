@@ -1,7 +1,7 @@
 /** What a planner is told to do next is not told to people. */
 import { expect, test } from "vitest";
-import { ADVICE, factsOnly } from "../../src/agent/advice.js";
 import { outOfScope } from "../../src/agent/scope.js";
+import { ADVICE, factsOnly } from "../../src/domain/text/advice.js";
 
 test.each(Object.values(ADVICE))("people are not told: %s", (advice) => {
   expect(factsOnly(`Denied by a person. Note: wait. ${advice}`)).toBe("Denied by a person. Note: wait.");
