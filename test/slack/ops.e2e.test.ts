@@ -117,7 +117,7 @@ describe("/ops", () => {
     await says(w, "U_ONC1", new RegExp(`Open: 1 quarantined\\.[\\s\\S]*${held.operationId}`));
     await ops(w, "U_ONC1", `show ${held.operationId.slice(0, 20)}`);
     const shown = await says(w, "U_ONC1", "What recovery is allowed, and why");
-    for (const part of ["£180.00 GBP", "ORD-10042", "attempt 1", "timeout", "What a person may do now"])
+    for (const part of ["£180.00 GBP", "ORD-10042", "attempt 1", "(timeout)", "What a person may do now"])
       expect(shown).toContain(part);
     await ops(w, "U_ONC1", `events ${held.operationId}`);
     await says(w, "U_ONC1", "Timeline");

@@ -350,7 +350,7 @@ function standingLine(view: ApprovalView): string | null {
     case "EXPIRED":
       return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent.`;
     case "VOIDED":
-      return `No longer valid: ${approval.endDetail ?? "it does not fit the present state any more"}${
+      return `${approval.endDetail ?? "It does not fit the present state any more."}${
         view.successor ? " A new card asks again." : ""
       }`;
     default:
@@ -390,7 +390,8 @@ export function approvalText(view: ApprovalView): string {
   const { binding } = approval;
   const what = `${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`;
   if (approval.state !== "PENDING") {
-    const said = escapeWithin(oneLine(`${what}. ${standingLine(view) ?? ""}`), 1200).text;
+    const dead = approval.state === "VOIDED" ? "No longer valid: " : "";
+    const said = escapeWithin(oneLine(`${what}. ${dead}${standingLine(view) ?? ""}`), 1200).text;
     const who = approval.votes.map(
       (vote) =>
         `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${mentionUser(vote.userId)}, ${utcTime(vote.at)}.`,

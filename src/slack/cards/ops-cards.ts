@@ -18,14 +18,8 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
+import { type AttemptFacts, attemptLines } from "./attempts.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
-
-export interface AttemptFacts {
-  readonly number: number;
-  readonly startedAt: Date;
-  readonly verdict: string;
-  readonly code: string | null;
-}
 
 export interface QuarantineView {
   readonly operation: OperationFacts;
@@ -85,14 +79,7 @@ function operationRows(operation: OperationFacts): Row[] {
 
 function attemptsBlocks(attempts: readonly AttemptFacts[]): KnownBlock[] {
   if (attempts.length === 0) return [];
-  const lines = attempts
-    .slice(-ATTEMPTS_SHOWN)
-    .map(
-      ({ number, startedAt, verdict, code }) =>
-        `• attempt ${number}, ${localTime(startedAt)}: ${escapeWithin(oneLine(verdict), 60).text}${
-          code === null ? "" : ` (${escapeWithin(oneLine(code), 80).text})`
-        }`,
-    );
+  const lines = attemptLines(attempts).slice(-ATTEMPTS_SHOWN);
   return [ours(`*What was sent*\n${lines.join("\n")}`)];
 }
 

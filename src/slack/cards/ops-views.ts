@@ -31,6 +31,7 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, utcTime } from "../text/time.js";
+import { attemptLines } from "./attempts.js";
 import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
 import { kindName } from "./sentences.js";
@@ -117,12 +118,7 @@ export function opsShow(view: OperationView): Message {
       : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },
     view.nextLookAt === null ? null : { label: "Next look", value: { ours: localTime(view.nextLookAt) } },
   ];
-  const attempts = view.attempts.map(
-    (attempt) =>
-      `• attempt ${attempt.number}, ${localTime(attempt.startedAt)}: ${esc(attempt.verdict, 60)}${
-        attempt.code === null ? "" : ` (${esc(attempt.code, 80)})`
-      }${attempt.mayHaveCommitted ? " – may have been carried out" : ""}`,
-  );
+  const attempts = attemptLines(view.attempts);
   const evidence = view.evidence
     .slice(-10)
     .map(
@@ -206,10 +202,17 @@ export function opsRuns(view: RunsView): Message {
     .slice(0, LINES_SHOWN)
     .map(
       (run) =>
-        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${run.endCode === null ? "" : ` · ${esc(run.endCode, 60)}`}`,
+        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${endWords(run)}`,
     );
   return { text: `Runs: ${view.runs.length} shown.`, blocks: [header("Runs"), ...chunks(lines, "No runs.")] };
 }
+
+/** How it ended, where the state does not say it. */
+const endWords = ({ state, endCode }: RunsView["runs"][number]): string =>
+  endCode === null || SAID_BY_STATE.has(endCode) || endCode === state
+    ? ""
+    : ` · ${esc(endCode.replaceAll("_", " "), 60)}`;
+const SAID_BY_STATE: ReadonlySet<string> = new Set(["end_turn", "handed_over", "cancelled"]);
 
 export function opsIncidents(view: IncidentsView): Message {
   const lines = view.incidents.map(

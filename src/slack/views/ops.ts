@@ -3,13 +3,8 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { FreezeKind, FreezeState, ProbeView, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import type {
-  AttemptFacts,
-  IncidentKind,
-  IncidentView,
-  QuarantineView,
-  ResolutionCardView,
-} from "../cards/ops-cards.js";
+import type { AttemptFacts } from "../cards/attempts.js";
+import type { IncidentKind, IncidentView, QuarantineView, ResolutionCardView } from "../cards/ops-cards.js";
 import type { Frozen } from "../cards/sentences.js";
 import { readOperation } from "./operation.js";
 
