@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { playStory } from "../../src/app/demo/play.js";
+import { FAULT_WORDS } from "../../src/sandbox/payments/index.js";
 import { withDatabases } from "../e2e/support/databases.js";
 import { waitFor } from "../support/wait.js";
 import { describeInBrowser, visitor } from "./support/chromium.js";
@@ -41,11 +42,23 @@ describeInBrowser("a story on the page", () => {
       page.setDefaultTimeout(PATIENCE.timeoutMs);
       await page.locator("#messages .replies").click();
       const thread = page.locator("#thread");
-      // Buttons and waits come and go while it plays, however slowly; what happened stays.
+      // Held by the provider from before the answer is lost: what passes stays for as long as it is looked at.
+      await waitFor(() => told.some((line) => line.includes(FAULT_WORDS.commit_then_drop)), PATIENCE);
+      const faults = `${url}/sandbox/payments/faults`;
+      const arm = async (fault: object): Promise<void> => {
+        const armed = await page.request.post(faults, { data: { times: null, ...fault } });
+        expect(armed.ok(), await armed.text()).toBe(true);
+      };
+      await arm({ kind: "commit_then_drop", onReplay: true });
+      await arm({ kind: "read_down", how: "500" });
+      await thread.getByText("Sent; the outcome is not known yet and is being checked.").waitFor();
       await thread
-        .getByText(/180\.00/)
-        .first()
+        .getByText(/Refund on order ORD-10042 – sent, outcome not known yet, being checked/)
         .waitFor();
+      await thread.getByText(/no clear answer came back\. It is being checked with the provider/).waitFor();
+      expect(await thread.getByText(/^Refunded /).count()).toBe(0);
+      const calmed = await page.request.delete(faults, { data: {} });
+      expect(calmed.ok(), await calmed.text()).toBe(true);
       await thread
         .getByText(/^Refunded .*180\.00/)
         .first()
