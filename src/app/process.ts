@@ -108,7 +108,7 @@ export async function startProcess(
     const { wake } = queues;
 
     const slackSettings = slackConfig(config.slack, config.port);
-    const web = createSlackWeb(slackSettings, log);
+    const web = createSlackWeb(slackSettings, log, metrics.slack);
     closers.push(() => web.close());
     const policyNow = async () => (await activePolicy(db)).policy;
     const directory: Directory = createDirectory({ db, web, clock: systemClock, log, policy: policyNow });

@@ -6,7 +6,7 @@ export interface SlackMetrics {
   acknowledged(kind: string, ms: number): void;
   /** Slack asked us to slow down on this method. */
   rateLimited(method: string): void;
-  /** A write ended: `ok`, or Slack's error code, or `unknown` when the answer was lost. */
+  /** A call ended: `ok`, or Slack's error code, or `rate_limited`, or `unknown` when the answer was lost. */
   called(method: string, outcome: string): void;
   /** Something arrived that was refused before it was stored (foreign app, old timestamp, …). */
   refused(why: string): void;

@@ -118,6 +118,7 @@ function openSockets(
     appToken: transport.appToken,
     apiUrl,
     log: ctx.log,
+    metrics: ctx.metrics,
     processEvent: (event) => gate.processEvent(event),
     monotonicMs,
     random: () => ctx.ids.random(),

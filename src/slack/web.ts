@@ -6,19 +6,14 @@
  * 3. Options objects are made fresh for each client and never carry `headers` (B7, B8).
  */
 
-import {
-  LogLevel,
-  type Logger as SdkLogger,
-  WebAPIHTTPError,
-  WebAPIPlatformError,
-  WebAPIRateLimitedError,
-  WebClient,
-} from "@slack/web-api";
+import { LogLevel, type Logger as SdkLogger, WebAPIPlatformError, type WebClient } from "@slack/web-api";
 import { Agent, fetch as undiciFetch } from "undici";
 import { CountersignError } from "../domain/errors.js";
 import type { Logger } from "../domain/ports/logger.js";
 import { cutText } from "../domain/text/cut.js";
-import type { SlackConfig, SlackIdentity } from "./settings.js";
+import { responseFailure } from "./call-failure.js";
+import { CountedClient, callFailed } from "./counted-client.js";
+import type { SlackConfig, SlackIdentity, SlackMetrics } from "./settings.js";
 import { askIdentity } from "./transport/ask-identity.js";
 
 export interface SlackWeb {
@@ -42,19 +37,30 @@ export const WRITE_TIMEOUT_MS = 15_000;
 /** A directory read stands between a click and its answer. */
 const READ_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
+/** Under which answers to a response_url are counted among the methods. */
+const RESPONSE_URL = "response_url";
 
-export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">, log: Logger): SlackWeb {
+export function createSlackWeb(
+  config: Pick<SlackConfig, "botToken" | "apiUrl">,
+  log: Logger,
+  metrics: SlackMetrics,
+): SlackWeb {
   const agent = new Agent({ keepAliveTimeout: KEEP_ALIVE_MS, connections: 64 });
+  const seen = { metrics, log };
   const client = (timeout: number): WebClient =>
-    new WebClient(config.botToken, {
-      slackApiUrl: config.apiUrl,
-      logger: sdkLogger(log),
-      retryConfig: { retries: 0 },
-      rejectRateLimitedCalls: true,
-      allowAbsoluteUrls: false,
-      timeout,
-      fetch: fetchWith(agent),
-    });
+    new CountedClient(
+      config.botToken,
+      {
+        slackApiUrl: config.apiUrl,
+        logger: sdkLogger(log),
+        retryConfig: { retries: 0 },
+        rejectRateLimitedCalls: true,
+        allowAbsoluteUrls: false,
+        timeout,
+        fetch: fetchWith(agent),
+      },
+      seen,
+    );
   const reads = client(READ_TIMEOUT_MS);
   let identity: Promise<SlackIdentity> | null = null;
   return {
@@ -71,16 +77,23 @@ export function createSlackWeb(config: Pick<SlackConfig, "botToken" | "apiUrl">,
     },
     interactive: client(READ_TIMEOUT_MS),
     respond: async (url, body) => {
-      const answer = await undiciFetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json; charset=utf-8" },
-        body: JSON.stringify(body),
-        redirect: "error",
-        signal: AbortSignal.timeout(READ_TIMEOUT_MS),
-        dispatcher: agent,
-      });
-      await answer.arrayBuffer();
-      return answer.status;
+      try {
+        const answer = await undiciFetch(url, {
+          method: "POST",
+          headers: { "content-type": "application/json; charset=utf-8" },
+          body: JSON.stringify(body),
+          redirect: "error",
+          signal: AbortSignal.timeout(READ_TIMEOUT_MS),
+          dispatcher: agent,
+        });
+        await answer.arrayBuffer();
+        if (answer.ok) metrics.called(RESPONSE_URL, "ok");
+        else callFailed(seen, RESPONSE_URL, responseFailure(answer.status));
+        return answer.status;
+      } catch (error) {
+        callFailed(seen, RESPONSE_URL, { kind: "unknown", detail: String(error) });
+        throw error;
+      }
     },
     close: () => agent.close(),
   };
@@ -99,61 +112,6 @@ export function fetchWith(
       ...(init?.redirect === undefined ? {} : { redirect: init.redirect }),
       ...(init?.signal === undefined ? {} : { signal: init.signal }),
     });
-}
-
-/** What a failed call means. Only `refused` and `rate_limited` prove that nothing was written. */
-export type CallFailure =
-  | { readonly kind: "rate_limited"; readonly retryAfterMs: number }
-  /** Slack answered `ok: false` with this code. `details` name the offending spot, for the log. */
-  | { readonly kind: "refused"; readonly code: string; readonly details: string }
-  /** No answer, or one that says nothing: it may have happened. */
-  | { readonly kind: "unknown"; readonly detail: string };
-
-const RATE_CODES: ReadonlySet<string> = new Set(["ratelimited", "rate_limited", "message_limit_exceeded"]);
-/** Slack's own trouble: whether the call took effect is open. */
-const OPEN_CODES: ReadonlySet<string> = new Set([
-  "internal_error",
-  "fatal_error",
-  "service_unavailable",
-  "request_timeout",
-]);
-const DEFAULT_RETRY_AFTER_MS = 30_000;
-
-/** Classifies what a WebClient call threw. */
-export function callFailure(error: unknown): CallFailure {
-  if (error instanceof WebAPIRateLimitedError) {
-    return { kind: "rate_limited", retryAfterMs: Math.max(1, error.retryAfter) * 1000 };
-  }
-  if (error instanceof WebAPIPlatformError) {
-    const data = error.data as {
-      error?: string;
-      errors?: unknown;
-      response_metadata?: { messages?: unknown; retryAfter?: number };
-    };
-    const code = data.error ?? "unknown_error";
-    if (RATE_CODES.has(code)) {
-      const seconds = data.response_metadata?.retryAfter;
-      return {
-        kind: "rate_limited",
-        retryAfterMs: seconds === undefined ? DEFAULT_RETRY_AFTER_MS : seconds * 1000,
-      };
-    }
-    const details = cutText(JSON.stringify(data.errors ?? data.response_metadata?.messages ?? []), 500);
-    return OPEN_CODES.has(code) ? { kind: "unknown", detail: code } : { kind: "refused", code, details };
-  }
-  if (error instanceof WebAPIHTTPError) {
-    return error.statusCode === 429
-      ? { kind: "rate_limited", retryAfterMs: DEFAULT_RETRY_AFTER_MS }
-      : { kind: "unknown", detail: `HTTP ${error.statusCode}` };
-  }
-  if (error instanceof Error) {
-    // The package throws a bare Error for a 429 without a readable Retry-After.
-    if (error.message.startsWith("Retry header did not contain")) {
-      return { kind: "rate_limited", retryAfterMs: DEFAULT_RETRY_AFTER_MS };
-    }
-    return { kind: "unknown", detail: cutText(error.message, 300) };
-  }
-  return { kind: "unknown", detail: cutText(String(error), 300) };
 }
 
 /** Codes with which Slack says that a token is no good: trying again changes nothing. */

@@ -101,7 +101,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   const limited = counter("slack_rate_limited_total", "Times that Slack asked us to slow down (429)", [
     "method",
   ]);
-  const called = counter("slack_calls_total", "Writes to Slack by outcome", ["method", "outcome"]);
+  const called = counter("slack_calls_total", "Calls to Slack by outcome", ["method", "outcome"]);
   const refused = counter("slack_refused_total", "Requests refused before they were stored", ["why"]);
   const gauges = snapshotGauges(registers);
 

@@ -83,12 +83,13 @@ describe("the Slack packages' sore points", () => {
     );
     for (const source of sources) {
       for (const [, options = ""] of source.matchAll(
-        /(?:clientOptions: |new WebClient\([^,]+, )\{([^}]*)\}/gu,
+        /(?:clientOptions: |new CountedClient\([^,]+,\s*)\{([^}]*)\}/gu,
       )) {
         expect(options).not.toMatch(/\bheaders\b/);
         expect(options).toMatch(/retryConfig: \{ retries: 0/);
       }
     }
     expect(sources.join("\n").match(/clientOptions: \{/gu)).toHaveLength(2);
+    expect(sources.join("\n").match(/new CountedClient\(/gu)).toHaveLength(1);
   });
 });

@@ -1,12 +1,12 @@
 /** Answers of listeners, and how they reach the person. */
 import type { KnownBlock } from "@slack/types";
 import type { Refused, Unresolved } from "../../ops/index.js";
+import { callFailure } from "../call-failure.js";
 import type { FormPlace, Modal } from "../cards/forms.js";
 import { storeAnswer } from "../outbox/answer.js";
 import { sendOutbox } from "../outbox/send.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
-import { callFailure } from "../web.js";
 
 export type Reply =
   | { readonly kind: "nothing" }

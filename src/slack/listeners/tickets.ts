@@ -14,6 +14,7 @@ import {
   type Ticket,
 } from "../../runs/index.js";
 import { COMMANDS, INPUTS, parseFurtherValue, parseRunValue, parseTicketValue } from "../actions.js";
+import { callFailure } from "../call-failure.js";
 import { bindingForm, CANDIDATE, ticketForm } from "../cards/forms.js";
 import { runTitle } from "../cards/run-card.js";
 import { runDetails } from "../cards/run-details.js";
@@ -21,7 +22,6 @@ import { isBlankText } from "../text/blank.js";
 import { escapeWithin, linkChannel, listOf, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
 import { readRunView } from "../views/run.js";
-import { callFailure } from "../web.js";
 import type { Click, MessageShortcut, PersonsMessage, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, NOTHING, openModal, type Reply, say } from "./reply.js";
 import { withinMs } from "./within.js";

@@ -1,7 +1,7 @@
 /** Answers to one person: what only they see, right where they clicked. */
 import type { KnownBlock } from "@slack/types";
+import { type CallFailure, callFailure, responseFailure } from "../call-failure.js";
 import type { SlackContext, SlackSendContext } from "../types.js";
-import { type CallFailure, callFailure } from "../web.js";
 
 /** As stored with the outbox row. */
 export interface StoredAnswer {
@@ -19,14 +19,14 @@ export type Answered = { readonly kind: "written" } | CallFailure;
 
 /** By response_url where there is one, which works in places where the bot may not post; else as an ephemeral; else as a direct message. */
 export async function answerPerson(
-  ctx: Pick<SlackSendContext, "web" | "metrics">,
+  ctx: Pick<SlackSendContext, "web">,
   answer: StoredAnswer,
 ): Promise<Answered> {
   const viaUrl = answer.responseUrl === null ? null : await byUrl(ctx, answer, answer.responseUrl);
   if (viaUrl !== null && viaUrl.kind !== "refused") return viaUrl;
   const body = { text: answer.text, ...(answer.blocks === undefined ? {} : { blocks: [...answer.blocks] }) };
   if (answer.channelId !== null) {
-    const shown = await called(ctx, "chat.postEphemeral", () =>
+    const shown = await said(() =>
       ctx.web.interactive.chat.postEphemeral({
         ...body,
         channel: answer.channelId ?? "",
@@ -37,7 +37,7 @@ export async function answerPerson(
     );
     if (shown.kind !== "refused") return shown;
   }
-  return called(ctx, "chat.postMessage", () =>
+  return said(() =>
     ctx.web.interactive.chat.postMessage({
       ...body,
       channel: answer.userId,
@@ -49,7 +49,7 @@ export async function answerPerson(
 }
 
 async function byUrl(
-  ctx: Pick<SlackSendContext, "web" | "metrics">,
+  ctx: Pick<SlackSendContext, "web">,
   answer: StoredAnswer,
   url: string,
 ): Promise<Answered> {
@@ -61,30 +61,18 @@ async function byUrl(
       ...(answer.blocks === undefined ? {} : { blocks: answer.blocks }),
       ...(answer.threadTs === null ? {} : { thread_ts: answer.threadTs }),
     });
-    const ok = status >= 200 && status < 300;
-    ctx.metrics.called("response_url", ok ? "ok" : String(status));
-    if (ok) return { kind: "written" };
-    if (status === 429) return { kind: "rate_limited", retryAfterMs: 1_000 };
-    return { kind: "refused", code: `HTTP ${status}`, details: "" };
+    return status >= 200 && status < 300 ? { kind: "written" } : responseFailure(status);
   } catch (error) {
-    ctx.metrics.called("response_url", "unknown");
     return { kind: "unknown", detail: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function called(
-  ctx: Pick<SlackSendContext, "metrics">,
-  method: string,
-  call: () => Promise<unknown>,
-): Promise<Answered> {
+async function said(call: () => Promise<unknown>): Promise<Answered> {
   try {
     await call();
-    ctx.metrics.called(method, "ok");
     return { kind: "written" };
   } catch (error) {
-    const failure = callFailure(error);
-    ctx.metrics.called(method, failure.kind === "refused" ? failure.code : failure.kind);
-    return failure;
+    return callFailure(error);
   }
 }
 

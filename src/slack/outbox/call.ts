@@ -6,8 +6,8 @@
 import type { WebClient } from "@slack/web-api";
 import { failpoint } from "../../domain/failpoints.js";
 import type { Message } from "../blocks/build.js";
+import { type CallFailure, callFailure } from "../call-failure.js";
 import type { SlackSendContext } from "../types.js";
-import { type CallFailure, callFailure } from "../web.js";
 
 export const METADATA_TYPE = "countersign_post";
 
@@ -15,7 +15,7 @@ export type Written =
   | { readonly kind: "written"; readonly ts: string; readonly channel: string }
   | CallFailure;
 
-type Ctx = Pick<SlackSendContext, "metrics" | "log" | "web">;
+type Ctx = Pick<SlackSendContext, "log" | "web">;
 
 export interface Post {
   readonly channel: string;
@@ -26,7 +26,7 @@ export interface Post {
 }
 
 export async function postMessage(ctx: Ctx, client: WebClient, post: Post): Promise<Written> {
-  return counted(ctx, "chat.postMessage", async () => {
+  return told(ctx, "chat.postMessage", async () => {
     const answer = await client.chat.postMessage({
       channel: post.channel,
       ...(post.threadTs === null ? {} : { thread_ts: post.threadTs }),
@@ -47,7 +47,7 @@ export async function updateMessage(
   client: WebClient,
   edit: { readonly channel: string; readonly ts: string; readonly message: Message },
 ): Promise<Written> {
-  return counted(ctx, "chat.update", async () => {
+  return told(ctx, "chat.update", async () => {
     await client.chat.update({
       channel: edit.channel,
       ts: edit.ts,
@@ -60,7 +60,8 @@ export async function updateMessage(
   });
 }
 
-async function counted(ctx: Ctx, method: string, call: () => Promise<Written>): Promise<Written> {
+/** A call of which the log says when it did not go well; that Slack asks for patience is said by the client. */
+async function told(ctx: Ctx, method: string, call: () => Promise<Written>): Promise<Written> {
   let result: Written;
   await failpoint("slack.before_write");
   try {
@@ -69,22 +70,11 @@ async function counted(ctx: Ctx, method: string, call: () => Promise<Written>): 
     result = callFailure(error);
   }
   await failpoint("slack.after_write");
-  switch (result.kind) {
-    case "written":
-      ctx.metrics.called(method, "ok");
-      break;
-    case "rate_limited":
-      ctx.metrics.rateLimited(method);
-      ctx.metrics.called(method, "rate_limited");
-      break;
-    case "refused":
-      ctx.metrics.called(method, result.code);
-      ctx.log.warn({ method, code: result.code, details: result.details }, "Slack refused a write");
-      break;
-    case "unknown":
-      ctx.metrics.called(method, "unknown");
-      ctx.log.warn({ method, detail: result.detail }, "a write to Slack has no known outcome");
-      break;
+  if (result.kind === "refused") {
+    ctx.log.warn({ method, code: result.code, details: result.details }, "Slack refused a write");
+  }
+  if (result.kind === "unknown") {
+    ctx.log.warn({ method, detail: result.detail }, "a write to Slack has no known outcome");
   }
   return result;
 }

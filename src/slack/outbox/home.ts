@@ -8,11 +8,11 @@
  *    about people as often as clicks do: those readings are left for decisions.
  */
 import { sha256Hex } from "../../domain/canonical.js";
+import { type CallFailure, callFailure } from "../call-failure.js";
 import { type HomeFacts, homeView } from "../cards/home.js";
 import { HOME_PUBLISH_INTERVAL_MS } from "../limits.js";
 import type { SlackContext } from "../types.js";
 import { readHome } from "../views/home.js";
-import { type CallFailure, callFailure } from "../web.js";
 import { waitForTurn } from "./card-turn.js";
 import { closeKey } from "./pace.js";
 
@@ -149,11 +149,8 @@ async function publish(
   try {
     const view = homeView({ ...facts, notice, now: ctx.clock.now() });
     await ctx.web.interactive.views.publish({ user_id: userId, view });
-    ctx.metrics.called("views.publish", "ok");
     return null;
   } catch (error) {
-    const failure = callFailure(error);
-    ctx.metrics.called("views.publish", failure.kind === "refused" ? failure.code : failure.kind);
-    return failure;
+    return callFailure(error);
   }
 }

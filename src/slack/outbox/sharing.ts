@@ -2,8 +2,9 @@
  * Approval cards are not shown in channels that another company can read, nor where Slack does not say whether one can. Asked of
  * Slack before a card is shown in a channel, and again after half a minute.
  */
+
+import { callFailure } from "../call-failure.js";
 import type { SlackSendContext } from "../types.js";
-import { callFailure } from "../web.js";
 
 export type Sharing =
   | { readonly is: "internal" }

@@ -11,8 +11,9 @@ import type { Policy } from "../../domain/policy/policy.js";
 import type { Clock } from "../../domain/ports/clock.js";
 import type { Directory, Person, PersonReading } from "../../domain/ports/directory.js";
 import type { Logger } from "../../domain/ports/logger.js";
+import { callFailure } from "../call-failure.js";
 import type { SlackIdentity } from "../settings.js";
-import { callFailure, type SlackWeb } from "../web.js";
+import type { SlackWeb } from "../web.js";
 import { type Profile, profileOf, standingOf } from "./profile.js";
 
 export interface DirectoryContext {

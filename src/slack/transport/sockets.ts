@@ -15,12 +15,16 @@ import { type ReceiverEvent, SocketModeReceiver } from "@slack/bolt";
 import type { SocketModeClient } from "@slack/socket-mode";
 import type { JsonObject } from "../../domain/json.js";
 import type { Logger } from "../../domain/ports/logger.js";
+import { callFailure } from "../call-failure.js";
+import { callFailed } from "../counted-client.js";
+import type { SlackMetrics } from "../settings.js";
 import { refusalCode, sdkLogger, slackRefusedUs } from "../web.js";
 
 export interface SocketOptions {
   readonly appToken: string;
   readonly apiUrl: string;
   readonly log: Logger;
+  readonly metrics: Pick<SlackMetrics, "called" | "rateLimited">;
   readonly processEvent: (event: ReceiverEvent) => Promise<void>;
   readonly monotonicMs: () => number;
   /** Uniform in [0, 1). */
@@ -48,6 +52,9 @@ const TIMING: SocketTiming = {
   clientPingTimeoutMs: 15_000,
   closePatienceMs: 5_000,
 };
+
+/** The call with which each connection begins. */
+const OPEN_SOCKET = "apps.connections.open";
 
 interface Connection {
   readonly receiver: SocketModeReceiver;
@@ -94,6 +101,7 @@ export function startSockets(options: SocketOptions): Sockets {
     while (!stopping.signal.aborted) {
       try {
         const connection: Connection = await connect(options, timing, stopping.signal);
+        options.metrics.called(OPEN_SOCKET, "ok");
         appId = connection.appId ?? appId;
         failures = 0;
         lastError = null;
@@ -109,7 +117,13 @@ export function startSockets(options: SocketOptions): Sockets {
         const refusal = refusalCode(error);
         if (refusal !== null) rejectReady(slackRefusedUs("SLACK_APP_TOKEN", refusal));
         options.log.warn({ error: lastError, failures }, "no socket connection; trying again");
-        await delay(backoff(timing, failures, options.random()), undefined, {
+        const failure = callFailure(error);
+        if (failure.kind !== "unknown") callFailed(options, OPEN_SOCKET, failure);
+        const waitMs = Math.max(
+          backoff(timing, failures, options.random()),
+          failure.kind === "rate_limited" ? failure.retryAfterMs : 0,
+        );
+        await delay(waitMs, undefined, {
           signal: stopping.signal,
         }).catch(() => {});
         failures += 1;

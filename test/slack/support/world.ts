@@ -123,7 +123,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   for (const fault of options.faults ?? []) sandbox.control.addApiFault(fault);
   const world = { policy: policyOf(CONTRACT_FILE) };
   const policy = async (): Promise<Policy> => world.policy;
-  const web = createSlackWeb(config, log);
+  const web = createSlackWeb(config, log, SILENT_METRICS);
   const common = { db, ids: systemIds, clock: systemClock, log };
   const directory = createDirectory({ ...common, web, policy });
   const work: Record<string, (id: string) => Promise<void>> = {};
