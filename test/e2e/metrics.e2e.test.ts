@@ -102,6 +102,26 @@ describe("attempts that authority forbids are counted, once each", () => {
   });
 });
 
+describe("Slack asking for patience is counted by method, whoever had called", () => {
+  it("the directory, a form, Home", { timeout: LONG_MS }, async () => {
+    const { control } = house.world.slack;
+    const limited = (method: string): string => `countersign_slack_rate_limited_total{method="${method}"}`;
+    const arm = (method: string): void =>
+      void control.addApiFault({ method, kind: "ratelimited", retryAfterSeconds: 1, times: 1 });
+    arm("views.publish");
+    await counted(limited("views.publish"), () => control.openHome({ as: "U_AGENT" }));
+    arm("views.open");
+    await counted(limited("views.open"), () =>
+      control.command({ as: "U_AGENT", channel: "C_TICK", command: "/ticket", text: "" }),
+    );
+    arm("users.info");
+    // Nobody has asked about them yet, so nothing is remembered of them.
+    await counted(limited("users.info"), () =>
+      control.post({ as: "U_FIN1", channel: "C_TICK", text: "When is the warehouse open?" }),
+    );
+  });
+});
+
 describe("everything in docs/metrics.md is emitted", () => {
   it("an incident that is found is counted by kind", { timeout: LONG_MS }, () =>
     counted('countersign_incidents_total{kind="refunded_elsewhere"}', () =>
