@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
+import { calls } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
 
@@ -110,7 +111,11 @@ describe("two sockets", () => {
   });
 
   test("come back after the link was disabled for a while, whatever the openings answer meanwhile (B3)", async () => {
-    const w = await start({ start: { socketTiming: { backoffBaseMs: 20, backoffMaxMs: 200 } } });
+    const w = await start({
+      start: { socketTiming: { backoffBaseMs: 20, backoffMaxMs: 200 } },
+      // More openings than tier 1 grants: what is looked at here is what each of them answers.
+      sandbox: { settings: { connectionTier: "tier3" } },
+    });
     for (const fault of [
       { kind: "error" as const, error: "invalid_auth" },
       { kind: "http" as const, status: 500 },
@@ -125,6 +130,27 @@ describe("two sockets", () => {
     w.sandbox.control.socket({ kind: "enable" });
     await waitFor(() => w.slack.health().sockets === 2, { timeoutMs: 60_000 });
     expect(w.slack.health()).toMatchObject({ connected: true, mode: "socket" });
+  });
+
+  test("wait as long as Slack asks before another is opened, and work on the one that is open", async () => {
+    const w = await start({ start: { socketTiming: { backoffBaseMs: 20, backoffMaxMs: 50 } } });
+    const opened = (): number => calls(w.sandbox, "apps.connections.open").length;
+    const before = opened();
+    w.sandbox.control.addApiFault({
+      method: "apps.connections.open",
+      kind: "ratelimited",
+      retryAfterSeconds: 2,
+      times: 1,
+    });
+    w.sandbox.control.socket({ kind: "kill", connection: 0 });
+    await waitFor(() => opened() === before + 1);
+    const asked = performance.now();
+    expect(w.slack.health()).toMatchObject({ connected: true, sockets: 1 });
+    await w.sandbox.control.post({ as: "U_AGENT", channel: "C_TICK", text: "on one socket" });
+    await allArrived(1);
+    await waitFor(() => w.slack.health().sockets === 2);
+    expect(performance.now() - asked).toBeGreaterThan(1_900);
+    expect(opened()).toBe(before + 2);
   });
 
   test("that fall silent are found out by their missing pongs and replaced (B15, B16)", async () => {

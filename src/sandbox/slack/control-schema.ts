@@ -169,6 +169,7 @@ export const settingsChange: z.ZodType<SettingsChange> = z.strictObject({
   responseUrlGoneStatus: z.number().int().min(400).max(599).exactOptional(),
   metadataMaxBytes: count.exactOptional(),
   socketRedeliveryMs: waitMs.exactOptional(),
+  connectionTier: z.enum(["tier1", "tier3"]).exactOptional(),
   ackTimeoutMs: waitMs.exactOptional(),
   requestUrl: z.url().exactOptional(),
 });

@@ -448,6 +448,8 @@ export interface SettingsView {
   metadataMaxBytes: number;
   /** Delay before an unacknowledged envelope is sent again. Unverified; default 3000. */
   socketRedeliveryMs: number;
+  /** Rate tier of `apps.connections.open`: ten at once, then one a minute, or 50 a minute. Unverified; default tier 1. */
+  connectionTier: "tier1" | "tier3";
   ackTimeoutMs: number;
 }
 

@@ -94,6 +94,7 @@ function defaultSettings(options: SlackSandboxOptions): SettingsView {
     responseUrlGoneStatus: 404,
     metadataMaxBytes: 8000,
     socketRedeliveryMs: 3000,
+    connectionTier: "tier1",
     ackTimeoutMs: 3000,
     ...options.settings,
   };

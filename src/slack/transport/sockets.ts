@@ -8,6 +8,7 @@
  *    through, so that the old socket goes on receiving and acknowledging meanwhile.
  * 2. A connection that never says hello is given up after `HELLO_DEADLINE_MS`; `start()` alone would wait for ever.
  * 3. No promise of the package is left without a handler: what fails is a number in `health` and a later try with backoff.
+ *    `apps.connections.open` may be tier 1: a Retry-After is waited for, and one open socket is enough meanwhile.
  * 4. An envelope without an inner event (`app_rate_limited`) never reaches the package's code that throws on it (B2).
  */
 import { setTimeout as delay } from "node:timers/promises";

@@ -398,6 +398,33 @@ describe("Block Kit limits", () => {
     ]);
   });
 
+  test("10 what stands in an input first is one of its options to the letter, a day that there is, a number within bounds", () => {
+    const words = (element: object): string[] =>
+      checkBlocks([asInput(element)], "modal", "/blocks").map(sentence);
+    const choice = (type: string, initial: object): object => ({ type, options: options(2), ...initial });
+    const renamed = { text: plain(2), value: "v1" };
+    expect(words(choice("static_select", { initial_option: option(1, 1) }))).toEqual([]);
+    expect(words(choice("static_select", { initial_option: renamed }))).toEqual([
+      "`initial_option` must be one of the options [json-pointer:/blocks/0/element/initial_option]",
+    ]);
+    expect(words(choice("radio_buttons", { initial_option: renamed }))).toHaveLength(1);
+    expect(words(choice("checkboxes", { initial_options: [option(1, 0), renamed] }))).toHaveLength(1);
+    expect(words({ type: "datepicker", initial_date: "2028-02-29" })).toEqual([]);
+    for (const day of ["2026-02-29", "2026-13-01", "2026-1-1", "tomorrow"]) {
+      expect(words({ type: "datepicker", initial_date: day })).toEqual([
+        "must be a date of the form YYYY-MM-DD [json-pointer:/blocks/0/element/initial_date]",
+      ]);
+    }
+    const number = (more: object): object => ({ type: "number_input", is_decimal_allowed: true, ...more });
+    expect(words(number({ min_value: "-1.5", max_value: "2", initial_value: "0" }))).toEqual([]);
+    expect(words(number({ min_value: "3", max_value: "2" }))).toEqual([
+      "`min_value` must not be greater than `max_value` [json-pointer:/blocks/0/element/min_value]",
+    ]);
+    expect(words(number({ initial_value: "many" }))).toEqual([
+      "must be a number [json-pointer:/blocks/0/element/initial_value]",
+    ]);
+  });
+
   test("10 blocks inside attachments are held to the same limits", async () => {
     const sb = await sandbox();
     const answer = await refused(

@@ -104,6 +104,19 @@ test.each(A_MINUTE)(
   },
 );
 
+test("6 apps.connections.open is tier 1: as many sockets at once as there may be, then one a minute; tier 3 is a switch", async () => {
+  const sb = await sandbox({ rateLimits: true });
+  const open = () => web(sb, sb.appToken).apps.connections.open({});
+  for (let n = 0; n < 10; n += 1) await open();
+  await expect(open()).rejects.toMatchObject({ retryAfter: expect.any(Number) });
+  sb.control.clock({ advanceMs: 60_000 });
+  await open();
+  await expect(open()).rejects.toMatchObject({ retryAfter: expect.any(Number) });
+  sb.control.settings({ connectionTier: "tier3" });
+  sb.control.clock({ advanceMs: 60_000 });
+  for (let n = 0; n < 10; n += 1) await open();
+});
+
 test("2 an app that is uninstalled hears of it, and its token is worth nothing until it is installed again", async () => {
   const sb = await sandbox();
   const heard: string[] = [];

@@ -4,6 +4,7 @@ import {
   type Check,
   type Fields,
   int,
+  isObject,
   list,
   matches,
   object,
@@ -58,7 +59,14 @@ const selectOptions = {
   option_groups: list(optionGroup, 100, 1),
 };
 
-const date = matches(/^\d{4}-\d{2}-\d{2}$/u, "must be a date of the form YYYY-MM-DD");
+/** A day that there is: no 31st of February. */
+const date: Check = (value, at, out) => {
+  const day =
+    typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/u.test(value) ? new Date(`${value}T00:00Z`) : null;
+  if (day === null || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value) {
+    out.push({ message: "must be a date of the form YYYY-MM-DD", pointer: at });
+  }
+};
 const time = matches(/^([01]\d|2[0-3]):[0-5]\d$/u, "must be a time of the form HH:mm");
 
 const image: Check = object(
@@ -81,7 +89,14 @@ const textLength: Check = (value, at, out) => {
   }
 };
 
-/** Initial options must be among the options. */
+/** What makes an option the same as another: all that is shown of it, and its value. */
+const optionKey = (option: unknown): string => {
+  const { text, value, description } = (isObject(option) ? option : {}) as Record<string, unknown>;
+  const shown = (object: unknown): unknown => (isObject(object) ? [object["type"], object["text"]] : null);
+  return JSON.stringify([shown(text), value ?? null, shown(description)]);
+};
+
+/** Initial options must be among the options, exactly. */
 function initialAmong(field: "initial_option" | "initial_options"): Check {
   return (value, at, out) => {
     const has = value as Record<string, unknown>;
@@ -92,14 +107,28 @@ function initialAmong(field: "initial_option" | "initial_options"): Check {
       ...(Array.isArray(has["options"]) ? has["options"] : []),
       ...groups.flatMap((g: { options?: unknown }) => (Array.isArray(g?.options) ? g.options : [])),
     ];
-    const values = new Set(all.map((o) => (o as { value?: unknown } | null)?.value));
+    const known = new Set(all.map(optionKey));
     for (const one of Array.isArray(initial) ? initial : [initial]) {
-      if (!values.has((one as { value?: unknown } | null)?.value)) {
+      if (!known.has(optionKey(one))) {
         out.push({ message: `\`${field}\` must be one of the options`, pointer: `${at}/${field}` });
       }
     }
   };
 }
+
+/** Bounds are numbers as text, and the lower one is not above the other. */
+const numberRange: Check = (value, at, out) => {
+  const has = value as Record<string, unknown>;
+  for (const field of ["min_value", "max_value", "initial_value"]) {
+    const text = has[field];
+    if (typeof text === "string" && !/^-?\d+(\.\d+)?$/u.test(text)) {
+      out.push({ message: "must be a number", pointer: `${at}/${field}` });
+    }
+  }
+  if (Number(has["min_value"]) > Number(has["max_value"])) {
+    out.push({ message: "`min_value` must not be greater than `max_value`", pointer: `${at}/min_value` });
+  }
+};
 
 function both(...checks: Check[]): Check {
   return (value: unknown, at: string, out: Problem[]) => {
@@ -207,17 +236,21 @@ export const ELEMENTS = {
   url_text_input: element("url_text_input", {
     optional: { initial_value: str(3000), ...dispatch, ...focus, ...placeholder },
   }),
-  number_input: element("number_input", {
-    required: { is_decimal_allowed: bool },
-    optional: {
-      initial_value: str(100),
-      min_value: str(100),
-      max_value: str(100),
-      ...dispatch,
-      ...focus,
-      ...placeholder,
+  number_input: element(
+    "number_input",
+    {
+      required: { is_decimal_allowed: bool },
+      optional: {
+        initial_value: str(100),
+        min_value: str(100),
+        max_value: str(100),
+        ...dispatch,
+        ...focus,
+        ...placeholder,
+      },
     },
-  }),
+    numberRange,
+  ),
   feedback_buttons: element("feedback_buttons", {
     required: { positive_button: feedbackButton, negative_button: feedbackButton },
   }),

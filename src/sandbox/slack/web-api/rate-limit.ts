@@ -15,6 +15,9 @@ const PER_MINUTE: Record<Tier, number> = {
   special: 300,
 };
 
+/** Calls at once where a tier's number is no burst: as many sockets as may be open may be opened together. */
+const BURST: Partial<Record<Tier, number>> = { tier1: 10 };
+
 /** One message a second and channel, with a short burst tolerated. */
 const POST_PER_SECOND = 1;
 const POST_BURST = 5;
@@ -35,7 +38,7 @@ export class RateLimiter {
   /** Seconds to wait, or null when the call may go ahead (and is counted). */
   take(method: string, tier: Tier, channel: string | undefined): number | null {
     const perMinute = PER_MINUTE[tier];
-    const wait = this.#wait(method, perMinute, perMinute / 60);
+    const wait = this.#wait(method, BURST[tier] ?? perMinute, perMinute / 60);
     const channelKey = tier === "post" && channel !== undefined ? `${method} ${channel}` : null;
     const channelWait = channelKey === null ? 0 : this.#wait(channelKey, POST_BURST, POST_PER_SECOND);
     const worst = Math.max(wait, channelWait);
