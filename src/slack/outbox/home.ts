@@ -31,24 +31,34 @@ const PACE_KEY = "views.publish/home";
 
 /** Publishes what is so now, with the answer to a click on top; from now on this Home is kept up to date for a while. */
 export async function publishHome(ctx: SlackContext, userId: string, notice: string | null): Promise<void> {
-  const facts = await readHome(ctx, userId, OPENED_MAX_AGE_MS);
-  const failure = await publish(ctx, userId, facts, notice);
-  if (failure !== null) ctx.log.warn({ failure }, "Home could not be published");
-  await ctx.db.sql("slack.home.opened", OPENED, [
+  // First, so that a pass that looks at this Home just now does not publish over the answer.
+  const [opened] = await ctx.db.sql<Pick<HomeRow, "id" | "lease_token">>("slack.home.opened", OPENED, [
     ctx.ids.next("card_"),
     userId,
-    failure === null ? hashOf(facts) : null,
     notice === null ? LOOK_EVERY_MS : NOTICE_STAYS_MS,
   ]);
+  const facts = await readHome(ctx, userId, OPENED_MAX_AGE_MS);
+  const failure = await publish(ctx, userId, facts, notice);
+  if (failure !== null) {
+    ctx.log.warn({ failure }, "Home could not be published");
+    return;
+  }
+  await ctx.db.sql(
+    "slack.home.published",
+    "UPDATE slack_cards SET shown_hash = $3, shown_at = countersign_now() WHERE id = $1 AND lease_token = $2",
+    [opened?.id, opened?.lease_token, hashOf(facts)],
+  );
 }
 
-// $1 row id, $2 person, $3 hash of what was published or null, $4 milliseconds until it is looked at again. `updated_at`: last used.
+// $1 row id, $2 person, $3 milliseconds until it is looked at again. `updated_at`: last used. What stands there is not known until it
+// is published.
 const OPENED = `
-  INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, shown_hash, shown_at, due_at)
-  VALUES ($1, 'home', $2, 'home', $2, $3, countersign_now(), countersign_now() + make_interval(secs => $4 / 1000.0))
+  INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, due_at)
+  VALUES ($1, 'home', $2, 'home', $2, countersign_now() + make_interval(secs => $3 / 1000.0))
   ON CONFLICT (kind, subject_id, slot) DO UPDATE SET
-    shown_hash = excluded.shown_hash, shown_at = excluded.shown_at, due_at = excluded.due_at, updated_at = excluded.updated_at,
-    failures = 0, last_error = NULL, paced = false, lease_until = NULL, lease_token = slack_cards.lease_token + 1`;
+    shown_hash = NULL, due_at = excluded.due_at, updated_at = excluded.updated_at,
+    failures = 0, last_error = NULL, paced = false, lease_until = NULL, lease_token = slack_cards.lease_token + 1
+  RETURNING id, lease_token`;
 
 interface HomeRow {
   readonly id: string;
