@@ -1,5 +1,7 @@
 /** The page of the Slack sandbox in a real browser, in front of a small app on the real Bolt. */
+
 import type { App } from "@slack/bolt";
+import type { KnownBlock } from "@slack/types";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SlackSandbox } from "../../src/sandbox/slack/index.js";
@@ -311,6 +313,50 @@ describeInBrowser("buttons, menus and forms", () => {
     await page.locator("#home-body strong", { hasText: "Nothing" }).waitFor();
     await publish("*One* thing waits for you");
     await page.locator("#home-body strong", { hasText: "One" }).waitFor();
+  });
+
+  it("leaves the keyboard where it is while a card or the home changes, and never on another's button", async () => {
+    const sb = await sandbox();
+    const client = web(sb);
+    const decide = (id: string): KnownBlock => ({
+      type: "actions",
+      block_id: `decide.${id}`,
+      elements: [
+        { type: "button", action_id: "approve", text: { type: "plain_text", text: `Approve ${id}` } },
+        { type: "button", action_id: "deny", text: { type: "plain_text", text: `Deny ${id}` } },
+      ],
+    });
+    const line = (text: string): KnownBlock => ({ type: "section", text: { type: "plain_text", text } });
+    const publish = (...blocks: KnownBlock[]) =>
+      client.views.publish({ user_id: "U_SUP1", view: { type: "home", blocks } });
+    await publish(decide("A"), decide("B"));
+    const page = await visit(sb.url, { as: "U_SUP1", path: "/?view=home" });
+    const focused = (): Promise<string> => page.evaluate("document.activeElement.textContent");
+    await page.getByRole("button", { name: "Deny B" }).focus();
+    await publish(line("Refunds are frozen."), decide("0"), decide("A"), decide("B"));
+    await page.getByText("Refunds are frozen.").waitFor();
+    expect(await focused()).toBe("Deny B");
+    await publish(decide("A"));
+    await page.getByText("Refunds are frozen.").waitFor({ state: "detached" });
+    expect(await page.evaluate("document.activeElement.id")).toBe("home-body");
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Approve A");
+
+    const { ts = "" } = await client.chat.postMessage({
+      channel: "C_APPR",
+      text: "x",
+      blocks: [decide("C")],
+    });
+    const edit = (...blocks: KnownBlock[]) =>
+      client.chat.update({ channel: "C_APPR", ts, text: "x", blocks });
+    await page.goto(`${sb.url}/archives/C_APPR?as=U_SUP1`);
+    await page.getByRole("button", { name: "Deny C" }).focus();
+    await edit(line("Refunds are frozen."), decide("C"));
+    await messages(page).getByText("Refunds are frozen.").waitFor();
+    expect(await focused()).toBe("Deny C");
+    await edit(line("Denied."));
+    await messages(page).getByText("Denied.").waitFor();
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("ARTICLE");
   });
 });
 

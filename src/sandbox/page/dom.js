@@ -120,3 +120,27 @@ export function iconButton(name, label, props) {
     icon(name),
   );
 }
+
+/**
+ * The element of an app that has the focus inside `box`, so that its successor can have it when `box` is drawn anew.
+ * @param {Element} box
+ */
+export function focusedAction(box) {
+  const active = document.activeElement;
+  const element = active !== null && box.contains(active) ? active.closest("[data-action]") : null;
+  return element instanceof HTMLElement ? { ...element.dataset } : null;
+}
+
+/**
+ * Gives the focus to the same element of the same block. False: there is none any more, and nobody else gets it.
+ * @param {Element} box @param {ReturnType<typeof focusedAction>} was
+ */
+export function focusAction(box, was) {
+  if (was === null) return false;
+  const again = box.querySelector(
+    `[data-block="${CSS.escape(was["block"] ?? "")}"][data-action="${CSS.escape(was["action"] ?? "")}"]`,
+  );
+  if (!(again instanceof HTMLElement)) return false;
+  again.focus({ preventScroll: true });
+  return true;
+}

@@ -1,7 +1,7 @@
 /** The app's home: the tab that the app publishes for this person, and the way to its messages. */
 import { renderBlocks } from "../blocks/render.js";
 import { Surface } from "../blocks/surface.js";
-import { byId, fill, h } from "../dom.js";
+import { byId, fill, focusAction, focusedAction, h } from "../dom.js";
 import { openAppMessages } from "../route.js";
 import { store } from "../store.js";
 import { avatar } from "./avatar.js";
@@ -41,17 +41,11 @@ function draw() {
   }
   const key = `${store.as}/${home.viewId}`;
   const values = shown?.key === key ? shown.surface.values() : {};
-  const active = document.activeElement;
-  const focus =
-    active instanceof HTMLElement && body.contains(active) ? active.closest("[data-action]") : null;
+  const focus = focusedAction(body);
   const surface = new Surface("home", { viewId: home.viewId });
   fill(body, renderBlocks(home.blocks, surface));
   surface.restore(values);
   shown = { key, surface };
-  if (focus instanceof HTMLElement) {
-    const again = body.querySelector(
-      `[data-block="${CSS.escape(focus.dataset["block"] ?? "")}"][data-action="${CSS.escape(focus.dataset["action"] ?? "")}"]`,
-    );
-    if (again instanceof HTMLElement) again.focus({ preventScroll: true });
-  }
+  // What had the focus may be decided and gone: then the page has it, and never another approval's button.
+  if (focus !== null && !focusAction(body, focus)) body.focus({ preventScroll: true });
 }

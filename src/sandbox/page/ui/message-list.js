@@ -3,7 +3,7 @@
  * and open menus survive a live update.
  */
 /** @import { MessageView } from "../../slack/control-types.js" */
-import { h } from "../dom.js";
+import { focusAction, focusedAction, h } from "../dom.js";
 import { store } from "../store.js";
 import { dayKey, dayName, tsMs } from "../text/dates.js";
 import { messageNode } from "./message.js";
@@ -78,11 +78,14 @@ export class MessageList {
     if (known !== undefined) {
       if (known.node.classList.contains("message-wanted")) mark(node);
       node.tabIndex = known.node.tabIndex;
-      if (known.node.contains(document.activeElement))
+      if (known.node.contains(document.activeElement)) {
+        const action = focusedAction(known.node);
         queueMicrotask(() => {
           // Unless it went elsewhere meanwhile: into the thread that was just opened.
-          if (document.activeElement === document.body) node.focus({ preventScroll: true });
+          if (document.activeElement !== document.body) return;
+          if (!focusAction(node, action)) node.focus({ preventScroll: true });
         });
+      }
     }
     this.#drawn.set(message.ts, { node, message, manner });
     return node;
