@@ -119,6 +119,22 @@ describe("an approval in Home", () => {
   });
 });
 
+describe("what is frozen", () => {
+  const frozen = [{ kind: "refund", since: AT, by: "U_ONC1" }] as const;
+  const top = (facts: Partial<HomeFacts>): string => JSON.stringify(home({ frozen, ...facts }).blocks[0]);
+  const oncall = { unknown: [], quarantined: [], frozen: [] };
+
+  test("stands above everything: in short over cards, whole without one, in on-call's own part for them", () => {
+    expect(top({ approvals: approvals(held()) })).toContain(
+      "*Refunds are frozen.* Nothing is sent until on-call thaws.",
+    );
+    expect(top({ approvals: approvals(held()), oncall })).toContain("*Refunds are frozen.*");
+    expect(top({})).toMatch(/\*Refunds are frozen\* since .* by <@U_ONC1>/u);
+    expect(top({ oncall })).toContain("Approvals for you");
+    expect(top({ frozen: [] })).toContain("Approvals for you");
+  });
+});
+
 describe("a full Home", () => {
   const many = Array.from({ length: HOME_APPROVALS }, (_unused, n) =>
     held(n, { earlier: 5, changes: [{ what: "order_status", from: "packed", to: "delivered" }] }),
@@ -129,6 +145,7 @@ describe("a full Home", () => {
     stoppable: Array.from({ length: HOME_STOPPABLE }, (_unused, n) => held(100 + n, { state: "APPROVED" })),
     tickets: Array.from({ length: HOME_TICKETS }, () => listedRunOf()),
     oncall: { unknown: [], quarantined: [], frozen: [] },
+    frozen: [{ kind: "refund", since: AT, by: "U_ONC1" }],
   };
 
   test("keeps to Slack's hundred blocks with whole cards only, and says that there are more", () => {

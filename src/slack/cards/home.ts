@@ -12,7 +12,7 @@ import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } f
 import { frozenSentence } from "./frozen.js";
 import { frozenLine, operationLine } from "./ops-views.js";
 import { runTitle } from "./run-card.js";
-import type { Frozen } from "./sentences.js";
+import { type Frozen, frozenWords } from "./sentences.js";
 
 export interface HomeFacts {
   /** Result of the last click, first thing to read; mrkdwn, escaped. */
@@ -58,10 +58,14 @@ export function homeView(facts: HomeFacts): HomeView {
   return { type: "home", blocks: [...before, ...approvalBlocks(facts.approvals, room), ...after] };
 }
 
-/** Said once, above everything; on-call without an approval to decide reads it in their own part. */
+/**
+ * Above everything. In short where cards follow that say it whole; on-call without an approval to decide reads it in their own part.
+ */
 function frozenBlocks({ frozen, oncall, approvals }: HomeFacts): KnownBlock[] {
   const decides = approvals.ok && approvals.views.length > 0;
-  return oncall === null || decides ? frozen.map((one) => ours(frozenSentence(one))) : [];
+  if (decides)
+    return frozen.map(({ kind }) => ours(`*${frozenWords(kind)}.* Nothing is sent until on-call thaws.`));
+  return oncall === null ? frozen.map((one) => ours(frozenSentence(one))) : [];
 }
 
 /** Each as its card, whole: half of what decides it is no ground for a click. The rest of Home leaves room for one at least. */
