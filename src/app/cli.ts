@@ -6,6 +6,7 @@ import type { LedgerBenchCommand } from "./commands/bench.js";
 import type { BenchResumeOptions } from "./commands/bench-resume.js";
 import type { BenchSlackOptions } from "./commands/bench-slack.js";
 import type { EvaluateOptions } from "./commands/evaluate.js";
+import type { FaultsOptions } from "./commands/faults.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "./exit.js";
 import { complain } from "./output.js";
 import { refusedDatabase } from "./refused-database.js";
@@ -139,11 +140,13 @@ program
   .command("faults")
   .description("refunds under faults, through the product and through plainer ways, counted at the provider")
   .option("--episodes <n>", "scenarios, each played by every arm", count)
-  .option("--seed <n>", "the same seed plays the same scenarios", count)
+  .option("--seed <n>", "the same seed plays the same scenarios, in however many worlds", count)
+  .option("--worlds <n>", "processes that share them; by the machine's cores when left out", count)
   .addOption(json())
-  .action(async (options: { episodes?: number; seed?: number; json?: boolean }) =>
-    (await import("./commands/faults.js")).faults(options),
-  );
+  .action(async (options: FaultsOptions) => (await import("./commands/faults.js")).faults(options));
+program
+  .command("faults-world", { hidden: true })
+  .action(async () => (await import("./commands/faults-world.js")).world());
 
 const bench = program.command("bench").description("the benchmarks, as ratios");
 bench

@@ -1,57 +1,80 @@
 /**
  * `countersign faults`: refunds under faults, through the product and through three plainer ways to do it, counted at the
- * provider. Everything in this process, on databases of its own that are thrown away.
+ * provider. Several worlds at a time, each a process with databases of its own that are thrown away.
  */
-import { matrixReport, openWorld, reportTables, runMatrix } from "../../evaluation/index.js";
+import { availableParallelism } from "node:os";
+import { type MatrixReport, matrixReport, mergeRuns, reportTables } from "../../evaluation/index.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "../exit.js";
 import { complain, print, printJson, table } from "../output.js";
-import { systemClock, systemIds } from "../system.js";
+import { playInProcess } from "./faults-world.js";
 import { withThrowAwayDatabases } from "./throw-away.js";
 
 const DEFAULT_EPISODES = 600;
 const SAY_EVERY = 100;
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+/** A world waits about as long as it works. */
+const WORLDS_A_CORE = 2;
+/** Each holds up to 18 connections; a server of default settings has a hundred. */
+const MAX_WORLDS = 5;
+/** Below this a world's start costs more than its share. */
+const MIN_SHARE = 30;
 
-export async function faults(options: { episodes?: number; seed?: number; json?: boolean }): Promise<void> {
+export interface FaultsOptions {
+  readonly episodes?: number;
+  readonly seed?: number;
+  readonly worlds?: number;
+  readonly json?: boolean;
+}
+
+export async function faults(options: FaultsOptions): Promise<void> {
   const episodes = options.episodes ?? DEFAULT_EPISODES;
   const seed = options.seed ?? 1;
   if (episodes < 1) throw new CommandFailure("--episodes must be at least 1.", EXIT_BAD_USAGE);
-  const report = await withThrowAwayDatabases(async ({ ledgerUrl, providerUrl }) => {
-    const world = await openWorld({
-      ports: { ids: systemIds, clock: systemClock, log: quiet },
-      ledgerUrl,
-      providerUrl,
-    });
-    try {
-      const run = await runMatrix(world, {
-        episodes,
-        seed,
-        onEpisode: (done, of) => {
-          if (done % SAY_EVERY === 0) complain(`${done} of ${of} scenarios played`);
-        },
-      });
-      return matrixReport(run);
-    } finally {
-      await world.close();
-    }
-  });
-  if (options.json === true) {
-    printJson(report);
-  } else {
-    const { arms, cells } = reportTables(report);
-    print(table(cells));
-    print("");
-    print(table(arms));
-    print("");
-    for (const { mode, contract, crash, problem } of report.violations) {
-      print(`WRONG  ${mode} at ${contract}, crash ${crash}: ${problem}`);
-    }
-    for (const problem of report.audit) print(`WRONG  audit chain: ${problem}`);
-    print(
-      report.right
-        ? `Seed ${seed}: nothing wrong with ours in ${report.arms.ours.episodes} episodes whose fault really fired.`
-        : `Seed ${seed}: ${report.violations.length + report.audit.length} findings.`,
-    );
-  }
+  const worlds = options.worlds ?? worldsFor(episodes);
+  if (worlds < 1) throw new CommandFailure("--worlds must be at least 1.", EXIT_BAD_USAGE);
+  const report = await play({ episodes, seed, worlds });
+  if (options.json === true) printJson(report);
+  else printReport(report);
   if (!report.right) throw new CommandFailure("The fault matrix found something wrong.", EXIT_CHECK_FAILED);
+}
+
+const worldsFor = (episodes: number): number =>
+  Math.max(1, Math.min(MAX_WORLDS, WORLDS_A_CORE * availableParallelism(), Math.floor(episodes / MIN_SHARE)));
+
+function play(plan: { episodes: number; seed: number; worlds: number }): Promise<MatrixReport> {
+  return withThrowAwayDatabases(async ({ freshLedger, freshProvider }) => {
+    const { episodes, seed, worlds } = plan;
+    let played = 0;
+    const onPlayed = (): void => {
+      played += 1;
+      if (played % SAY_EVERY === 0) complain(`${played} of ${episodes} scenarios played`);
+    };
+    const places: { ledgerUrl: string; providerUrl: string }[] = [];
+    // One after the other: a database that is being copied may have no other user.
+    for (let index = 0; index < worlds; index += 1) {
+      places.push({ ledgerUrl: (await freshLedger()).url, providerUrl: (await freshProvider()).url });
+    }
+    const runs = await Promise.all(
+      places.map((place, index) =>
+        playInProcess({ ...place, episodes, seed, share: { index, of: worlds } }, onPlayed),
+      ),
+    );
+    return matrixReport(mergeRuns(runs));
+  });
+}
+
+function printReport(report: MatrixReport): void {
+  const { arms, cells } = reportTables(report);
+  print(table(cells));
+  print("");
+  print(table(arms));
+  print("");
+  for (const { mode, contract, crash, problem } of report.violations) {
+    print(`WRONG  ${mode} at ${contract}, crash ${crash}: ${problem}`);
+  }
+  for (const problem of report.audit) print(`WRONG  audit chain: ${problem}`);
+  print(
+    report.right
+      ? `Seed ${report.seed}: nothing wrong with ours in ${report.arms.ours.episodes} episodes whose fault really fired.`
+      : `Seed ${report.seed}: ${report.violations.length + report.audit.length} findings.`,
+  );
 }

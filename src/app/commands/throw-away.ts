@@ -17,12 +17,14 @@ export interface ThrowAway {
   /** Empty. */
   readonly providerUrl: string;
   /** A copy of the ledger's database as it was migrated, as long as nobody is connected to that. */
-  freshLedger(): Promise<FreshLedger>;
+  freshLedger(): Promise<FreshDatabase>;
+  /** An empty database. */
+  freshProvider(): Promise<FreshDatabase>;
 }
 
-export interface FreshLedger {
+export interface FreshDatabase {
   readonly url: string;
-  /** Drops it. */
+  /** Drops it before the end, which would. */
   release(): Promise<void>;
 }
 
@@ -68,27 +70,29 @@ async function onServer<T>(adminUrl: string, work: (databases: ThrowAway) => Pro
     url.pathname = `/${name}`;
     return url.toString();
   };
-  let copies = 0;
+  const made: string[] = [ledger, provider];
+  const fresh = async (kind: string, from: string): Promise<FreshDatabase> => {
+    const name = `${prefix}_${kind}_${made.length}`;
+    made.push(name);
+    await execute(adminUrl, [`CREATE DATABASE ${name}${from}`]);
+    return {
+      url: at(name),
+      release: () => execute(adminUrl, [`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`]),
+    };
+  };
   try {
     await execute(adminUrl, [`CREATE DATABASE ${ledger}`, `CREATE DATABASE ${provider}`]);
     await applyMigrations(at(ledger));
     return await work({
       ledgerUrl: at(ledger),
       providerUrl: at(provider),
-      freshLedger: async () => {
-        copies += 1;
-        const copy = `${prefix}_copy_${copies}`;
-        await execute(adminUrl, [`CREATE DATABASE ${copy} TEMPLATE ${ledger}`]);
-        return {
-          url: at(copy),
-          release: () => execute(adminUrl, [`DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`]),
-        };
-      },
+      freshLedger: () => fresh("copy", ` TEMPLATE ${ledger}`),
+      freshProvider: () => fresh("payments", ""),
     });
   } finally {
     await execute(
       adminUrl,
-      [ledger, provider].map((name) => `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+      made.map((name) => `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
     );
   }
 }

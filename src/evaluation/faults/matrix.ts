@@ -26,18 +26,31 @@ export interface Episode {
   readonly noticed: boolean | null;
 }
 
+export interface NotFired {
+  readonly arm: ArmName;
+  readonly scenario: Scenario;
+}
+
 export interface MatrixRun {
   readonly seed: number;
   readonly episodes: readonly Episode[];
   /** Scenarios that did not count for an arm because fault or crash had no occasion to happen. */
-  readonly notFired: Readonly<Record<ArmName, number>>;
+  readonly notFired: readonly NotFired[];
   /** What the audit chain's verifier found; empty: nothing. */
   readonly auditProblems: readonly string[];
+}
+
+/** One part of a plan, so that several worlds play it together: every `of`-th scenario, from `index` on. */
+export interface Share {
+  readonly index: number;
+  readonly of: number;
 }
 
 export interface MatrixOptions {
   readonly episodes: number;
   readonly seed: number;
+  /** The part of the plan that this world plays; all of it when left out. */
+  readonly share?: Share;
   /** Only these cells; all when left out. */
   readonly only?: (cell: Cell) => boolean;
   readonly onEpisode?: (done: number, of: number) => void;
@@ -69,16 +82,24 @@ export function allCells(): Cell[] {
 export async function runMatrix(world: World, options: MatrixOptions): Promise<MatrixRun> {
   const arms: readonly Arm[] = [ours(await fileOwner(world)), naiveRetry, verifyThenRetry, newKeyPerAttempt];
   const cells = allCells().filter(options.only ?? (() => true));
-  const plan = planScenarios(cells, cells.length === 0 ? 0 : options.episodes, seededRandom(options.seed));
+  const { index, of } = options.share ?? { index: 0, of: 1 };
+  // The whole plan is made from the seed and then shared out, so that the number of worlds decides nothing.
+  const plan = planScenarios(
+    cells,
+    cells.length === 0 ? 0 : options.episodes,
+    seededRandom(options.seed),
+  ).filter((scenario) => scenario.index % of === index);
+  let done = 0;
   const episodes: Episode[] = [];
-  const notFired = Object.fromEntries(ARM_NAMES.map((name) => [name, 0])) as Record<ArmName, number>;
+  const notFired: NotFired[] = [];
   for (const scenario of plan) {
     for (const arm of arms) {
       const episode = await playOne(world, arm, scenario);
-      if (episode === null) notFired[arm.name] += 1;
+      if (episode === null) notFired.push({ arm: arm.name, scenario });
       else episodes.push(episode);
     }
-    options.onEpisode?.(scenario.index + 1, plan.length);
+    done += 1;
+    options.onEpisode?.(done, plan.length);
   }
   await sealBlocks(world.db);
   const audit = await verifyAudit(world.db);
@@ -87,6 +108,23 @@ export async function runMatrix(world: World, options: MatrixOptions): Promise<M
     episodes,
     notFired,
     auditProblems: audit.broken.map((link) => `${link.what} ${link.where}: ${link.problem}`),
+  };
+}
+
+/** What several worlds played of one plan, as if one had played it all. Pure. @throws when there is none, or seeds differ */
+export function mergeRuns(runs: readonly MatrixRun[]): MatrixRun {
+  const [first] = runs;
+  if (first === undefined) throw new Error("there is no run");
+  if (runs.some(({ seed }) => seed !== first.seed)) throw new Error("these runs are of different plans");
+  return {
+    seed: first.seed,
+    episodes: runs
+      .flatMap(({ episodes }) => episodes)
+      .sort(
+        (a, b) => a.scenario.index - b.scenario.index || ARM_NAMES.indexOf(a.arm) - ARM_NAMES.indexOf(b.arm),
+      ),
+    notFired: runs.flatMap(({ notFired }) => notFired),
+    auditProblems: runs.flatMap(({ auditProblems }) => auditProblems),
   };
 }
 

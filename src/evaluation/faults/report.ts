@@ -74,7 +74,7 @@ const byArm = (episodes: readonly Episode[]): Record<ArmName, Tally> =>
 export function matrixReport(run: MatrixRun): MatrixReport {
   const wrong = violations(run);
   const arms = byArm(run.episodes);
-  for (const name of ARM_NAMES) arms[name].notFired = run.notFired[name];
+  for (const name of ARM_NAMES) arms[name].notFired = run.notFired.filter(({ arm }) => arm === name).length;
   return {
     seed: run.seed,
     arms,
