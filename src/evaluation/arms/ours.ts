@@ -59,7 +59,7 @@ class Episode {
   async play(): Promise<Played> {
     const { world, mode, armed } = this.#stage;
     const disarm = this.#armCrash();
-    if (mode.webhooks === true) world.onWebhook((body, signature) => this.#hear(body, signature));
+    if (mode.webhooks === true) await world.onWebhook((body, signature) => this.#hear(body, signature));
     try {
       const id = await this.#prepare();
       if (mode.unauthorised === undefined) await this.#workUntilOver(id);
@@ -71,7 +71,7 @@ class Episode {
       return await this.#played(id);
     } finally {
       disarm();
-      world.onWebhook(null);
+      await world.onWebhook(null);
       if (!this.#life.dead) void this.#life.die();
     }
   }

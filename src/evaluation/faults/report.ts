@@ -2,8 +2,9 @@
 import { ARM_NAMES, type ArmName } from "../arms/arm.js";
 import { CONTRACT_NAMES, type ContractName } from "./contracts.js";
 import { notExcluded } from "./expected.js";
-import type { Episode, MatrixRun } from "./matrix.js";
+import { allCells, type Episode, type MatrixRun } from "./matrix.js";
 import { MODE_NAMES, type ModeName } from "./modes.js";
+import type { Cell } from "./scenario.js";
 import { type Violation, violations } from "./verdict.js";
 
 export interface Tally {
@@ -31,9 +32,22 @@ export interface CellReport {
   arms: Record<ArmName, Tally>;
 }
 
+/** Cells: fault × provider × crash point, for ours. */
+export interface Coverage {
+  /** Those in which the fault can take effect. */
+  cells: number;
+  /** Those that the plan reached. */
+  played: number;
+  /** Those in which fault and crash both happened at least once. */
+  fired: number;
+  /** Played, and never fired: `fault/provider/crash point`. */
+  neverFired: string[];
+}
+
 export interface MatrixReport {
   seed: number;
   arms: Record<ArmName, Tally>;
+  coverage: Coverage;
   cells: CellReport[];
   violations: { mode: string; contract: string; crash: string; problem: string }[];
   audit: readonly string[];
@@ -71,6 +85,21 @@ const byArm = (episodes: readonly Episode[]): Record<ArmName, Tally> =>
     ARM_NAMES.map((name) => [name, tally(episodes.filter(({ arm }) => arm === name))]),
   ) as Record<ArmName, Tally>;
 
+const cellName = ({ mode, contract, crash }: Cell): string => `${mode}/${contract}/${crash}`;
+
+function coverage(run: MatrixRun): Coverage {
+  const ofOurs = (scenarios: readonly { arm: ArmName; scenario: Cell }[]): Set<string> =>
+    new Set(scenarios.filter(({ arm }) => arm === "ours").map(({ scenario }) => cellName(scenario)));
+  const fired = ofOurs(run.episodes);
+  const neverFired = [...ofOurs(run.notFired)].filter((cell) => !fired.has(cell)).sort();
+  return {
+    cells: allCells().length,
+    played: fired.size + neverFired.length,
+    fired: fired.size,
+    neverFired,
+  };
+}
+
 export function matrixReport(run: MatrixRun): MatrixReport {
   const wrong = violations(run);
   const arms = byArm(run.episodes);
@@ -78,6 +107,7 @@ export function matrixReport(run: MatrixRun): MatrixReport {
   return {
     seed: run.seed,
     arms,
+    coverage: coverage(run),
     cells: MODE_NAMES.flatMap((mode) => CONTRACT_NAMES.flatMap((contract) => cellOf(run, mode, contract))),
     violations: wrong.map(({ scenario, problem }: Violation) => ({
       mode: scenario.mode,

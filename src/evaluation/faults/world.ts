@@ -5,7 +5,7 @@
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setClockOffset } from "../../db/clock.js";
-import { type Db, openDb } from "../../db/connect.js";
+import { type Db, type OpenDb, openDb } from "../../db/connect.js";
 import type { Clock, Ids } from "../../domain/ports/clock.js";
 import type { Logger } from "../../domain/ports/logger.js";
 import { createPayments, type Payments } from "../../payments/index.js";
@@ -40,8 +40,8 @@ export interface World {
   forgetLater(): void;
   /** Commits everything that the provider still holds back. */
   hurryProvider(): Promise<void>;
-  /** Who hears the provider's webhooks from now on; null: they are acknowledged and forgotten. Answers with a status. */
-  onWebhook(hear: ((body: Buffer, signature: string | undefined) => Promise<number>) | null): void;
+  /** Who hears the provider's webhooks of what happens from now on, answering with a status; null: none is sent. */
+  onWebhook(hear: Hear | null): Promise<void>;
   /** An order with a captured payment at the shop and at the provider. */
   newPayment(): Promise<{ orderRef: string; paymentIntent: string }>;
   close(): Promise<void>;
@@ -69,7 +69,10 @@ interface Coming {
 
 export async function openWorld(options: WorldOptions): Promise<World> {
   const { ports } = options;
-  const db = openDb({ url: options.ledgerUrl, applicationName: "countersign-faults", poolSize: 6 });
+  const clock = lazyClock(
+    openDb({ url: options.ledgerUrl, applicationName: "countersign-faults", poolSize: 6 }),
+  );
+  const { db } = clock;
   const sandbox = await startPaymentsSandbox({
     databaseUrl: options.providerUrl,
     port: 0,
@@ -79,7 +82,6 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   });
   const { control } = sandbox;
   const hooks = await listenForWebhooks();
-  control.setWebhook({ url: hooks.url, secret: WEBHOOK_SECRET });
   const adapter = (apiUrl: string): Payments =>
     createPayments({ secretKey: SECRET_KEY, apiUrl, clock: ports.clock });
   const provider = adapter(sandbox.url);
@@ -88,9 +90,9 @@ export async function openWorld(options: WorldOptions): Promise<World> {
 
   let elapsed = 0;
   let coming: Coming[] = [];
-  const moveTo = async (toMs: number): Promise<void> => {
+  const moveTo = (toMs: number): void => {
     elapsed = toMs;
-    await setClockOffset(db, elapsed);
+    clock.moveTo(elapsed);
     control.setClockOffsetMs(elapsed, { signatures: false });
   };
   const advance = async (ms: number): Promise<void> => {
@@ -99,10 +101,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       const [next] = coming.filter(({ atMs }) => atMs <= target).sort((a, b) => a.atMs - b.atMs);
       if (next === undefined) break;
       coming = coming.filter((one) => one !== next);
-      await moveTo(Math.max(elapsed, next.atMs));
+      moveTo(Math.max(elapsed, next.atMs));
       await next.happens();
     }
-    await moveTo(target);
+    moveTo(target);
   };
 
   let orders = 0;
@@ -130,7 +132,11 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       coming = [];
     },
     hurryProvider: () => control.hurry(),
-    onWebhook: (hear) => hooks.hear(hear),
+    onWebhook: async (hear) => {
+      hooks.hear(hear);
+      if (hear !== null) await control.forgetWebhooks();
+      control.setWebhook(hear === null ? null : { url: hooks.url, secret: WEBHOOK_SECRET });
+    },
     newPayment: async () => {
       if (orders % BATCH === 0) await importBatch();
       const { orderRef, paymentIntent } = names(orders);
@@ -143,6 +149,36 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       await sandbox.stop();
       await hooks.close();
       await db.close();
+    },
+  };
+}
+
+/** The ledger's database, which hears of the time that has passed when it is next asked: most arms never ask it. */
+function lazyClock(raw: OpenDb): { readonly db: OpenDb; moveTo(offsetMs: number): void } {
+  let behind: number | null = null;
+  let catchingUp: Promise<void> = Promise.resolve();
+  const inTime = (): Promise<void> => {
+    if (behind !== null) {
+      const offsetMs = behind;
+      behind = null;
+      catchingUp = catchingUp.then(() => setClockOffset(raw, offsetMs));
+    }
+    return catchingUp;
+  };
+  return {
+    db: {
+      ...raw,
+      sql: async (name, text, params) => {
+        await inTime();
+        return raw.sql(name, text, params);
+      },
+      tx: async (work, txOptions) => {
+        await inTime();
+        return raw.tx(work, txOptions);
+      },
+    },
+    moveTo: (offsetMs) => {
+      behind = offsetMs;
     },
   };
 }

@@ -144,6 +144,8 @@ export interface PaymentsControl {
   setWebhook(target: WebhookTarget | null): void;
   webhookMode(mode?: Partial<WebhookMode>): WebhookMode;
   flushWebhooks(options?: { order?: WebhookMode["order"]; copies?: number }): Promise<DeliveryRecord[]>;
+  /** Events made so far are never delivered by themselves, as if nobody had wanted them when they were made. */
+  forgetWebhooks(): Promise<void>;
   /** Sends a stored event again, untouched or forged. Returns the answer's status. */
   resendWebhook(eventId: string, forgery?: Forgery): Promise<number | null>;
   /** Sends an event of this type about this object, stored nowhere. Returns the answer's status. */
@@ -288,6 +290,7 @@ export function createControl(ctx: ControlContext): PaymentsControl {
       return ctx.webhooks.mode();
     },
     flushWebhooks: (options) => ctx.webhooks.flush(options),
+    forgetWebhooks: () => store.forgetUndelivered(db),
     resendWebhook: (eventId, forgery) => ctx.webhooks.resend(eventId, forgery),
     forgeWebhook(event, forgery) {
       const createdAtMs = ctx.clock.nowMs();

@@ -433,6 +433,10 @@ export async function undeliveredEvents(db: Queryable): Promise<EventRecord[]> {
   return rows.map(toEvent);
 }
 
+export async function forgetUndelivered(db: Queryable): Promise<void> {
+  await db.query(`UPDATE ${SCHEMA}.events SET delivered = true WHERE NOT delivered`);
+}
+
 export async function listEvents(db: Queryable): Promise<EventRecord[]> {
   const { rows } = await db.query(`SELECT * FROM ${SCHEMA}.events ORDER BY ordinal`);
   return rows.map(toEvent);
