@@ -3,8 +3,10 @@
  * Knows adapters only through ports.
  */
 export type { DispatchCtx, LocalEffect } from "./context.js";
+export { contradictRejected } from "./contradicted.js";
 export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
+export { cannotBeRecorded } from "./unrecorded.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

@@ -4,6 +4,7 @@ import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import { listingContext, recordElsewhere, unexplainedRefunds } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
+import { contradictRejected } from "./contradicted.js";
 
 /** What one reading said: the evidence for the operation, and the listing it was judged from. */
 export interface Probe {
@@ -47,7 +48,11 @@ async function noteElsewhere(
   effects: readonly ProviderEffect[],
 ): Promise<void> {
   if (paymentIntent === null) return;
-  const foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
+  let foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
+  // What a rejected operation made after all is its own again, and no longer made elsewhere.
+  let reopened = false;
+  for (const effect of foreign) reopened = (await contradictRejected(ctx, effect)) || reopened;
+  if (reopened) foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
   await recordElsewhere(ctx, {
     paymentIntent,
     elsewhereMinor: foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n),

@@ -14,6 +14,7 @@ import { SendRefused } from "../domain/ports/payment-provider.js";
 import { type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { refreshBalance } from "./probe.js";
+import { cannotBeRecorded } from "./unrecorded.js";
 
 /** A lease is renewed this many times within its life. */
 const RENEWALS_PER_LEASE = 3;
@@ -23,13 +24,7 @@ export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Opera
   await failpoint("dispatch.after_claim");
   const outcome = await withHeartbeat(ctx, claim, () => execute(ctx, claim));
   await failpoint("dispatch.after_send");
-  const result = await settle(ctx, {
-    operationId: claim.operation.id,
-    leaseToken: claim.leaseToken,
-    attempt: claim.attempt,
-    operation: claim.operation,
-    outcome,
-  });
+  const result = await settleOutcome(ctx, claim, outcome);
   await failpoint("dispatch.after_settle");
   if (!result.settled) {
     ctx.log.warn(
@@ -39,6 +34,37 @@ export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Opera
   }
   if (outcome.verdict === "rejected") await refreshBalance(ctx, claim.operation);
   return result.operation;
+}
+
+/** An answer that cannot be written down settles as unknown: the effect may have happened. */
+async function settleOutcome(
+  ctx: DispatchCtx,
+  claim: Claim,
+  outcome: AttemptOutcome,
+): Promise<Awaited<ReturnType<typeof settle>>> {
+  const settleAs = (said: AttemptOutcome): ReturnType<typeof settle> =>
+    settle(ctx, {
+      operationId: claim.operation.id,
+      leaseToken: claim.leaseToken,
+      attempt: claim.attempt,
+      operation: claim.operation,
+      outcome: said,
+    });
+  try {
+    return await settleAs(outcome);
+  } catch (error) {
+    if (!cannotBeRecorded(ctx.db, error)) throw error;
+    ctx.log.error(
+      { err: error, operation: claim.operation.id, attempt: claim.attempt },
+      "an answer could not be recorded; it counts as unknown",
+    );
+    return settleAs({
+      verdict: "unknown",
+      code: "unrecordable_answer",
+      detail: "The answer could not be recorded.",
+      httpStatus: null,
+    });
+  }
 }
 
 function execute(ctx: DispatchCtx, claim: Claim): Promise<AttemptOutcome> {

@@ -59,6 +59,13 @@ function judgeRefunds(
 
   const [dead] = ours;
   if (dead !== undefined) {
+    const differs = differences(operation, dead, context);
+    if (differs.length > 0) {
+      return {
+        says: "unknown",
+        reason: `${dead.ref} is ${dead.status} and differs in ${differs.join(", ")}`,
+      };
+    }
     return { says: "failed_at_provider", effect: dead, code: dead.failureReason ?? dead.status };
   }
   return { says: "absent" };
@@ -70,14 +77,7 @@ export function judgeEffect(
   effect: ProviderEffect,
   context: Pick<ListingContext, "known">,
 ): Evidence {
-  const owner = context.known.get(effect.ref);
-  const differs = [
-    ...(effect.kind === "refund" ? [] : ["kind"]),
-    ...(effect.target === operation.paymentIntent ? [] : ["payment"]),
-    ...(effect.amountMinor === operation.amountMinor ? [] : ["amount"]),
-    ...(sameCurrency(effect, operation) ? [] : ["currency"]),
-    ...(owner === undefined || owner === operation.id ? [] : ["operation"]),
-  ];
+  const differs = differences(operation, effect, context);
   if (differs.length > 0) return { says: "committed", effect, postcondition: "fails", differs };
   if (effect.status === "succeeded") return { says: "committed", effect, postcondition: "holds" };
   if (PENDING.has(effect.status)) {
@@ -87,6 +87,22 @@ export function judgeEffect(
     return { says: "failed_at_provider", effect, code: effect.failureReason ?? effect.status };
   }
   return { says: "unknown", reason: `${effect.ref} has the state "${effect.status}"` };
+}
+
+/** Material fields in which an effect is not the one that was asked for. */
+function differences(
+  operation: Subject,
+  effect: ProviderEffect,
+  context: Pick<ListingContext, "known">,
+): string[] {
+  const owner = context.known.get(effect.ref);
+  return [
+    ...(effect.kind === "refund" ? [] : ["kind"]),
+    ...(effect.target === operation.paymentIntent ? [] : ["payment"]),
+    ...(effect.amountMinor === operation.amountMinor ? [] : ["amount"]),
+    ...(sameCurrency(effect, operation) ? [] : ["currency"]),
+    ...(owner === undefined || owner === operation.id ? [] : ["operation"]),
+  ];
 }
 
 function isStranger(operation: Subject, effect: ProviderEffect, context: ListingContext): boolean {

@@ -1,8 +1,12 @@
 /** What goes into jsonb columns and into event bodies: plain JSON, amounts as integers, times as ISO text. */
 import { type Canonical, canonicalJson } from "../domain/canonical.js";
 import type { Json, JsonObject } from "../domain/json.js";
+import { storableText } from "../domain/text/storable.js";
 
-/** Plain JSON of a value of ours. A bigint beyond 2^53 throws: it would not survive a reader. Undefined members are left out. */
+/**
+ * Plain JSON of a value of ours, in text that the database can hold. A bigint beyond 2^53 throws: it would not survive a reader.
+ * Undefined members are left out.
+ */
 export function toJson(value: unknown): Json {
   if (value === null || value === undefined) return null;
   switch (typeof value) {
@@ -12,6 +16,7 @@ export function toJson(value: unknown): Json {
       return number;
     }
     case "string":
+      return storableText(value);
     case "boolean":
     case "number":
       return value;
@@ -29,7 +34,7 @@ export function toJsonObject(value: object): JsonObject {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, member]) => member !== undefined)
-      .map(([key, member]) => [key, toJson(member)]),
+      .map(([key, member]) => [storableText(key), toJson(member)]),
   );
 }
 

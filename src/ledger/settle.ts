@@ -3,7 +3,8 @@
  *
  * 1. Only the holder of the row's current token settles. A version that moved under the same token (somebody joined) is read again.
  * 2. A first attempt settles in one statement; a later one reads its predecessors under the row's lock first.
- * 3. A success that the provider has already reported as failed (the webhook overtook the answer) confirms nothing.
+ * 3. A success that the provider has already reported as failed (the webhook overtook the answer), or that names an effect known
+ *    to be another's, confirms nothing.
  * 4. An answer from a lost lease overwrites nothing: it becomes its own attempt's verdict, evidence, and a reason to look again.
  */
 import type { Tx } from "../db/connect.js";
@@ -18,6 +19,7 @@ import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
 import { absorbLateAnswer } from "./late-answer.js";
 import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
+import { notOwnEffect } from "./own-effect.js";
 import { type MovedOperation, type MoveRequest, moveTelling, type Patch } from "./transition.js";
 import type { SettleRequest, SettleResult } from "./types.js";
 
@@ -67,26 +69,25 @@ async function settleUnderLock(
   if (!holds) return null;
   const others = (await attemptFacts(tx, operation.id)).filter(({ number }) => number !== request.attempt);
   const settlement = settlementOf(request.outcome, others);
-  const overtaken =
-    settlement.event === "settle_confirmed" && (await cameToNothing(tx, operation.id, settlement.effect.ref));
-  return moveTelling(tx, transitionFor(ctx, operation, request, overtaken ? OVERTAKEN : settlement));
+  const other =
+    settlement.event === "settle_confirmed" && (await isOther(tx, operation.id, settlement.effect.ref));
+  return moveTelling(tx, transitionFor(ctx, operation, request, other ? NOT_OWN : settlement));
 }
 
 /** The reconciler reads what became of it. */
-const OVERTAKEN: Settlement = {
+const NOT_OWN: Settlement = {
   event: "settle_unknown",
-  code: "overtaken",
-  detail: "the provider reported a failure before its answer came",
+  code: "not_own_effect",
+  detail: "the answer names an effect that came to nothing or is another's",
   look: "now",
 };
 
 /** $1 operation, $2 reference. */
-const DEAD = `
-SELECT 1 FROM provider_evidence
-WHERE operation_id = $1 AND provider_ref = $2 AND payload ->> 'status' IN ('failed', 'canceled') LIMIT 1`;
+const IS_OTHER = `
+SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
 
-const cameToNothing = async (tx: Tx, id: Operation["id"], ref: string): Promise<boolean> =>
-  (await tx.sql("ledger.dead_effect", DEAD, [id, ref])).length > 0;
+const isOther = async (tx: Tx, id: Operation["id"], ref: string): Promise<boolean> =>
+  (await tx.sql("ledger.not_own_effect", IS_OTHER, [id, ref])).length > 0;
 
 function transitionFor(
   ctx: LedgerCtx,
@@ -103,7 +104,7 @@ function transitionFor(
     actor: "system:dispatch",
     data: { evidence: outcomeJson(request.outcome) },
     attemptNumber: request.attempt,
-    unlessDead: settlement.event === "settle_confirmed",
+    onlyOwnEffect: settlement.event === "settle_confirmed",
     patch: {
       sendEnded: "now",
       attempt: attemptPatch(request.attempt, request.outcome),

@@ -22,6 +22,7 @@ import {
 } from "../domain/operation.js";
 import { eventBody, eventHash, INSERT_EVENT } from "./event-sql.js";
 import { canonicalData } from "./json.js";
+import { notOwnEffect } from "./own-effect.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { runOne, statement } from "./statement.js";
 import type { NewEvidence } from "./types.js";
@@ -76,8 +77,11 @@ export interface MoveRequest {
   readonly patch?: Patch;
   /** Only a reservation that fits into what is left: the balance was judged under the same lock. */
   readonly checkBalance?: boolean;
-  /** Not if the provider has reported meanwhile that this effect (`patch.providerRef`) came to nothing. */
-  readonly unlessDead?: boolean;
+  /**
+   * Not if this effect (`patch.providerRef`) cannot confirm it: the provider has reported meanwhile that it came to nothing, it is
+   * another refund's, or it was seen as made elsewhere.
+   */
+  readonly onlyOwnEffect?: boolean;
 }
 
 interface MoveParameters {
@@ -94,7 +98,7 @@ interface MoveParameters {
   refunded: number;
   counted: string;
   checked: boolean;
-  unless_dead: boolean;
+  own_effect: boolean;
   holds: boolean;
   ended: boolean;
   key_live: boolean;
@@ -142,9 +146,7 @@ WITH g AS (
   FROM operations o
   WHERE o.id = :id AND o.status = :from AND o.version = :version::bigint
     AND (:token::bigint IS NULL OR o.lease_token = :token::bigint)
-    AND (NOT :unless_dead::boolean OR NOT EXISTS (
-      SELECT 1 FROM provider_evidence x
-      WHERE x.operation_id = o.id AND x.provider_ref = :provider_ref AND x.payload ->> 'status' IN ('failed', 'canceled')))
+    AND (NOT :own_effect::boolean OR NOT ${notOwnEffect({ operation: "o", ref: ":provider_ref" })})
   FOR NO KEY UPDATE
 ), m AS MATERIALIZED (
   SELECT g.*, g.lease_token + (:fence::boolean OR :lease_ms::int IS NOT NULL)::int AS new_token, countersign_now() AS at_now
@@ -270,7 +272,7 @@ export async function moveTelling(on: SqlRunner, request: MoveRequest): Promise<
     refunded: change.refunded,
     counted: change.counted,
     checked: request.checkBalance ?? false,
-    unless_dead: request.unlessDead ?? false,
+    own_effect: request.onlyOwnEffect ?? false,
     holds: holdingOf(to) === "reserved",
     ended: ENDED.has(to),
     key_live: keyIsTaken(to, patch.resolvedByPerson ?? false),

@@ -13,7 +13,8 @@
  * | 200, object as intended and settled | committed |
  * | 200, object not as intended | postcondition_failed |
  * | 200, pending or requires_action | pending |
- * | 200, failed or canceled | failed_at_provider |
+ * | 200, failed or canceled, object as intended | failed_at_provider |
+ * | 200, failed or canceled, object not as intended | unknown: it says nothing of ours |
  * | 200, any other state | unknown |
  */
 import { assertNever } from "../domain/assert-never.js";
@@ -220,8 +221,18 @@ function judgeRefund(
   const { requestId, replayed, httpStatus } = answer;
   switch (effect.status) {
     case "failed":
-    case "canceled":
-      return { verdict: "failed_at_provider", effect, code: effect.failureReason ?? effect.status };
+    case "canceled": {
+      const differs = differences(operation, effect);
+      if (differs.length === 0) {
+        return { verdict: "failed_at_provider", effect, code: effect.failureReason ?? effect.status };
+      }
+      return {
+        verdict: "unknown",
+        code: "other_object",
+        detail: `The provider answered with ${effect.ref}, which is ${effect.status} and differs in ${differs.join(", ")}.`,
+        httpStatus,
+      };
+    }
     case "succeeded":
     case "pending":
     case "requires_action": {

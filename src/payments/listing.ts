@@ -74,7 +74,7 @@ function onlyOf(query: RefundQuery, found: ReadonlyMap<string, ProviderEffect>):
 
 /** One effect, or none, by reference. A reference that is no id of ours is refused: an empty one would list everything. */
 export async function readByRef(ctx: ReadContext, ref: string, options: ReadOptions): Promise<Listing> {
-  if (!/^[A-Za-z]+_[A-Za-z0-9_]+$/.test(ref)) {
+  if (!/^[A-Za-z]+_[A-Za-z0-9_-]+$/.test(ref)) {
     return { read: "failed", reason: "bad_reference", detail: "This is no reference of the provider." };
   }
   if (ref.startsWith("sub_")) return readSubscription(ctx, ref, options);

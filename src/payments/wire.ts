@@ -4,6 +4,18 @@
  */
 import { z } from "zod";
 import type { ProviderEffect } from "../domain/evidence.js";
+import { cutText } from "../domain/text/cut.js";
+
+/** Ids stand in unique indexes and in URLs: what is longer than Stripe's longest, or no plain text, is none. */
+const id = z.string().regex(/^[\x21-\x7e]{1,255}$/);
+
+/** A word of the provider's, as far as anybody would read it. */
+const MAX_WORD = 500;
+const word = z.string().transform((text) => cutText(text, MAX_WORD));
+
+/** Unix seconds up to the year 9999. It decides nothing, so that what is no time is passed over. */
+const MAX_SECONDS = 253_402_300_799;
+const seconds = z.int().nonnegative().max(MAX_SECONDS).optional().catch(undefined);
 
 const reference = z
   .union([z.string(), z.object({ id: z.string() }).transform(({ id }) => id)])
@@ -16,17 +28,16 @@ const metadata = z
   .transform((value) => value ?? {});
 
 export const refundSchema = z.object({
-  id: z.string().min(1),
+  id,
   object: z.literal("refund"),
   amount: z.int().nonnegative(),
-  currency: z.string().min(1),
-  status: z.string().nullish(),
+  currency: word.pipe(z.string().min(1)),
+  status: word.nullish(),
   payment_intent: reference,
   metadata,
-  pending_reason: z.string().nullish(),
-  failure_reason: z.string().nullish(),
-  /** Unix seconds. */
-  created: z.int().nonnegative().optional(),
+  pending_reason: word.nullish(),
+  failure_reason: word.nullish(),
+  created: seconds,
 });
 export type WireRefund = z.output<typeof refundSchema>;
 
@@ -37,26 +48,26 @@ export const refundListSchema = z.object({
 });
 
 export const subscriptionSchema = z.object({
-  id: z.string().min(1),
+  id,
   object: z.literal("subscription"),
-  status: z.string(),
+  status: word,
   cancel_at_period_end: z
     .boolean()
     .nullish()
     .transform((value) => value ?? false),
   metadata,
-  created: z.int().nonnegative().optional(),
-  canceled_at: z.int().nonnegative().nullish(),
+  created: seconds,
+  canceled_at: seconds.nullable(),
 });
 export type WireSubscription = z.output<typeof subscriptionSchema>;
 
 export const errorSchema = z.object({
   error: z.object({
-    type: z.string().nullish(),
-    code: z.string().nullish(),
-    message: z.string().nullish(),
-    param: z.string().nullish(),
-    decline_code: z.string().nullish(),
+    type: word.nullish(),
+    code: word.nullish(),
+    message: word.nullish(),
+    param: word.nullish(),
+    decline_code: word.nullish(),
   }),
 });
 export type WireError = z.output<typeof errorSchema>["error"];
@@ -113,4 +124,4 @@ export function cancellationEffect(subscription: WireSubscription): ProviderEffe
   };
 }
 
-const fromSeconds = (seconds: number | undefined): Date => new Date((seconds ?? 0) * 1000);
+const fromSeconds = (since: number | null | undefined): Date => new Date((since ?? 0) * 1000);

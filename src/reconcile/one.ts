@@ -4,8 +4,9 @@
  * 1. The decision is `recover`, pure; nothing here judges.
  * 2. Sending again happens under a new lease and attempt with the same key and the stored request, or not at all.
  * 3. Whoever loses the lease changes nothing.
+ * 4. What was read and cannot be written down counts as unknown: it is looked at again, and ends with a person.
  */
-import { probe, sendClaimed } from "../dispatch/index.js";
+import { cannotBeRecorded, probe, sendClaimed } from "../dispatch/index.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
@@ -93,12 +94,30 @@ async function settleMove(
   evidence: Parameters<typeof settleReconcile>[1]["evidence"],
   move: Exclude<Move, { do: "send_again" }>,
 ): Promise<Operation | null> {
-  const result = await settleReconcile(ctx, {
-    operationId: taken.operation.id,
-    leaseToken: taken.leaseToken,
-    evidence,
-    move,
+  const settleAs = (said: typeof evidence, decided: typeof move): ReturnType<typeof settleReconcile> =>
+    settleReconcile(ctx, {
+      operationId: taken.operation.id,
+      leaseToken: taken.leaseToken,
+      evidence: said,
+      move: decided,
+    });
+  const result = await settleAs(evidence, move).catch((error: unknown) => {
+    if (!cannotBeRecorded(ctx.db, error)) throw error;
+    ctx.log.error(
+      { err: error, operation: taken.operation.id },
+      "what was read could not be recorded; it counts as unknown",
+    );
+    return settleAs({ says: "unknown", reason: UNRECORDABLE }, unrecordedMove(ctx, taken));
   });
   await failpoint("reconcile.after_settle");
   return result.operation;
+}
+
+const UNRECORDABLE = "the provider's answer could not be recorded";
+
+function unrecordedMove(ctx: ReconcileCtx, { operation, now }: Taken): Exclude<Move, { do: "send_again" }> {
+  const openMs = now.getTime() - (operation.unknownSince ?? now).getTime();
+  return openMs >= ctx.timing.quarantineAfterMs
+    ? { do: "quarantine", reason: "unknown_too_long", detail: UNRECORDABLE }
+    : { do: "later", why: UNRECORDABLE };
 }

@@ -2,7 +2,7 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import { refreshBalance, reportDuplicate } from "../dispatch/index.js";
+import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch/index.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -80,6 +80,8 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
     return true;
   }
   if (operation !== null && EXPLAINED.has(operation.status)) return false;
+  // Counted as not done, and done: the case is open again, with an incident of its own.
+  if (await contradictRejected(ctx, effect)) return true;
   await ctx.db.tx((tx) =>
     openIncident(tx, ctx, {
       kind: "orphan_effect",
