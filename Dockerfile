@@ -3,20 +3,26 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
+RUN npm ci --ignore-scripts
 COPY prisma ./prisma
-COPY prisma.config.ts tsconfig.json ./
-COPY scripts ./scripts
+COPY prisma.config.ts ./
+COPY scripts/ensure-generated.mjs ./scripts/
 RUN node scripts/ensure-generated.mjs
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The embedded PostgreSQL is for the demo and the tests; production brings its own.
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+# Without optional packages: they would bring the embedded PostgreSQL of demo and tests, and the Prisma command line. The one that is
+# needed, the compiler that loads the sources, comes from the stage above; its install script would fetch it past the lock file. What
+# only other databases need goes, and so do maps.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+  && find node_modules/@prisma/client/runtime -name "query_compiler*" ! -name "*.postgresql.*" -delete \
+  && find node_modules -name "*.map" -delete \
+  && npm cache clean --force
+COPY --from=build /app/node_modules/@esbuild ./node_modules/@esbuild
 COPY bin ./bin
-COPY scripts ./scripts
+COPY scripts/ensure-generated.mjs ./scripts/
 COPY prisma ./prisma
 COPY policies ./policies
 COPY policy.yaml tsconfig.json ./

@@ -69,6 +69,14 @@ ops
   .action(async (id: string, options: { json?: boolean }) =>
     (await import("./commands/ops.js")).events(id, options),
   );
+ops
+  .command("incidents")
+  .description("findings that nobody has closed")
+  .option("--cursor <cursor>", "the next page, as the last answer named it")
+  .addOption(json())
+  .action(async (options: { cursor?: string; json?: boolean }) =>
+    (await import("./commands/ops.js")).incidents(options),
+  );
 
 program
   .command("run <ticket>")

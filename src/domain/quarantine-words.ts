@@ -1,5 +1,6 @@
 /** Why an operation waits for a person, in words; stored as `code: detail`. */
 import type { QuarantineReason } from "./recovery.js";
+import { asSentence } from "./text/sentence.js";
 
 const WORDS: Readonly<Record<QuarantineReason | "opened_again" | "retry_authorised", string>> = {
   postcondition_failed: "The provider made something else than was asked for.",
@@ -20,6 +21,24 @@ export function quarantineWords(stored: string): string {
   if (!Object.hasOwn(WORDS, code)) return stored;
   const words = WORDS[code as keyof typeof WORDS];
   // What follows a code of the wire says the same in words.
-  const more = detail.replace(/^[a-z]+_[a-z0-9_]*: (?=[A-Z])/u, "").trim();
-  return more === "" ? words : `${words} ${more}`;
+  const more = unrepeated(words, detail.replace(/^[a-z]+_[a-z0-9_]*: (?=[A-Z])/u, "").trim());
+  if (more === "") return words;
+  return REFERENCES.test(more) ? `${words.slice(0, -1)}: ${more}.` : `${words} ${asSentence(more)}`;
+}
+
+/** The provider's references and nothing else: "re_1, re_2". */
+const REFERENCES = /^[a-z]+_[A-Za-z0-9]+(?:, [a-z]+_[A-Za-z0-9]+)*$/u;
+
+/** A detail that begins with what the words say already goes on after that. */
+function unrepeated(words: string, detail: string): string {
+  const said = words.slice(0, -1);
+  return detail.toLowerCase().startsWith(said.toLowerCase())
+    ? detail.slice(said.length).replace(/^[.\s]+/u, "")
+    : detail;
+}
+
+/** The code of a stored reason; null: it has none that is known. */
+export function quarantineCode(stored: string): keyof typeof WORDS | null {
+  const code = /^[a-z_]+/u.exec(stored)?.[0] ?? "";
+  return Object.hasOwn(WORDS, code) ? (code as keyof typeof WORDS) : null;
 }

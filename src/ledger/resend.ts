@@ -1,15 +1,23 @@
 /** Sending again under the same key: by a reconciler, because the contract makes it safe, or once by a person's authorisation. */
+import type { Evidence } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { announce } from "./announce.js";
 import { explainLoss, sendTerms, sent } from "./claim.js";
 import { dispatchOnce } from "./claim-sql.js";
 import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
+import { toJsonObject } from "./json.js";
 import { appliedRetry } from "./resolution-rows.js";
 import type { ClaimResult, LeaseRef } from "./types.js";
 
-/** RECONCILING → DISPATCHED: attempt n + 1 under the same key, with the stored request. Refused when frozen or past the key's life. */
-export async function resend(ctx: LedgerCtx, request: LeaseRef & { worker: string }): Promise<ClaimResult> {
+/**
+ * RECONCILING → DISPATCHED: attempt n + 1 under the same key, with the stored request, because of what was just read (`evidence`).
+ * Refused when frozen or past the key's life.
+ */
+export async function resend(
+  ctx: LedgerCtx,
+  request: LeaseRef & { worker: string; evidence: Evidence },
+): Promise<ClaimResult> {
   return ctx.db.tx(async (tx) => {
     const operation = await lockOperation(tx, request.operationId);
     if (operation === null) return { claimed: false, why: "not_found" };
@@ -24,7 +32,7 @@ export async function resend(ctx: LedgerCtx, request: LeaseRef & { worker: strin
       token: request.leaseToken,
       event: "resend",
       actor: "system:reconcile",
-      data: { worker: request.worker },
+      data: { worker: request.worker, evidence: toJsonObject(request.evidence) },
       worker: request.worker,
       leaseMs: ctx.timing.leaseMs,
       ...sendTerms(ctx, operation),

@@ -9,7 +9,7 @@ import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
-import { quarantineWords } from "../domain/quarantine-words.js";
+import { quarantineCode, quarantineWords } from "../domain/quarantine-words.js";
 import {
   type AttemptFact,
   inflightBoundPassed,
@@ -18,6 +18,7 @@ import {
   provenNotExecuted,
   recover,
 } from "../domain/recovery.js";
+import { asSentence } from "../domain/text/sentence.js";
 import type { ResolveVerb, VerbView } from "./types.js";
 
 /** Times are the database's, durations in milliseconds. */
@@ -73,17 +74,29 @@ export function recoverySentences(view: Explained): readonly string[] {
     case "REJECTED":
       return [
         operation.resolvedByPerson ? "A person settled it; they may open it again." : "It has ended.",
+        ...ending(operation),
         "Evidence from the provider that says otherwise reopens it by itself.",
       ];
     case "DENIED":
     case "EXPIRED":
     case "VOIDED":
-      return ["It has ended without an effect; nothing was ever sent that may have committed."];
+      return [
+        "It has ended without an effect; nothing was ever sent that may have committed.",
+        ...ending(operation),
+      ];
     case "REVERSED":
-      return ["The provider took it back after it was confirmed. It never moves again."];
+      return [
+        "The provider took it back after it was confirmed. It never moves again.",
+        "A new refund is its own ticket, or a further refund where the filer asks again.",
+      ];
     default:
       return assertNever(operation.status, "operation status");
   }
+}
+
+/** Why it ended, as it was stored with the end. */
+function ending({ result }: Operation): string[] {
+  return result === null || result.detail === "" ? [] : [asSentence(result.detail)];
 }
 
 /** What the provider promises about this effect, and what that means now. */
@@ -219,13 +232,10 @@ function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView 
     policy,
   );
   const two = people === 2 ? " It takes a second person." : "";
-  if (verb === "confirm") {
-    return {
-      verb,
-      people,
-      possible: true,
-      sentence: `Say that the provider carried it out, with the reference you saw there. The provider is asked first.${two}`,
-    };
+  const shown = shownAtQuarantine(view);
+  if (verb === "confirm") return confirmView(operation.status, shown, people);
+  if (shown !== null && (verb === "retry" || shown.effect)) {
+    return { verb, people, possible: false, sentence: `Not as long as this holds: ${shown.words}` };
   }
   const wait = open && (!noBound || operation.status !== "QUARANTINED");
   if (wait) {
@@ -243,6 +253,68 @@ function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView 
     };
   }
   return retryView(view, people, two);
+}
+
+interface Shown {
+  readonly code: ReturnType<typeof quarantineCode>;
+  readonly words: string;
+  /** The provider showed an effect of this operation; else one that nobody can attribute. */
+  readonly effect: boolean;
+}
+
+/**
+ * What the provider showed when it was parked, where that stands in the way of a verb (`judgeResolving`). It is asked again at the
+ * submit, and its answer then counts.
+ */
+function shownAtQuarantine({ operation, attempts }: Explained): Shown | null {
+  const { status, quarantineReason } = operation;
+  const code = status === "QUARANTINED" ? quarantineCode(quarantineReason ?? "") : null;
+  switch (code) {
+    case "postcondition_failed":
+    case "duplicate_effect":
+    case "pending_too_long":
+      return { code, words: quarantineWords(quarantineReason ?? ""), effect: true };
+    case "evidence_contradicts":
+      // An effect turned up after the end; or an answer said committed and the list shows nothing, which forbids nothing.
+      return attempts.some(({ verdict }) => verdict === "committed")
+        ? null
+        : { code, words: quarantineWords(quarantineReason ?? ""), effect: true };
+    case "unattributed_effect":
+      return { code, words: quarantineWords(quarantineReason ?? ""), effect: false };
+    default:
+      return null;
+  }
+}
+
+function confirmView(status: Operation["status"], shown: Shown | null, people: 1 | 2): VerbView {
+  const verb = "confirm";
+  const onlyIfShown =
+    status === "QUARANTINED" ? "" : " It counts only if the provider then shows it, until it is quarantined.";
+  switch (shown?.code) {
+    case "pending_too_long":
+      return {
+        verb,
+        people,
+        possible: false,
+        sentence: "Not while the provider has it pending: its end settles it.",
+      };
+    case "postcondition_failed":
+    case "duplicate_effect":
+      return {
+        verb,
+        people: 2,
+        possible: true,
+        sentence:
+          "Only once finance has settled the difference: it is counted as done with its own amount, whatever the provider made. It takes a second person.",
+      };
+    default:
+      return {
+        verb,
+        people,
+        possible: true,
+        sentence: `Say that the provider carried it out, with the reference you saw there. The provider is asked first.${onlyIfShown}${people === 2 ? " It takes a second person." : ""}`,
+      };
+  }
 }
 
 function retryView(view: Explained, people: 1 | 2, two: string): VerbView {

@@ -13,10 +13,10 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
     oldest_pending: Date | null;
     incidents: number;
   }>("ops.health", OPEN);
-  const due = await ctx.db.sql<{ what: string; due: number; oldest: Date | null }>("ops.backlog", BACKLOG);
+  const due = await ctx.db.sql<DueRow>("ops.backlog", BACKLOG);
   return {
     outcome: "health",
-    parts: [await databasePart(ctx), ...(await ctx.healthParts())],
+    parts: [await databasePart(ctx), workerPart(due), ...(await ctx.healthParts())],
     counts: await openCounts(ctx.db),
     oldestUnknownAt: row?.oldest_unknown ?? null,
     pendingApprovals: row?.pending ?? 0,
@@ -25,6 +25,30 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
     frozen: (await freezeStates(ctx.db)).filter((state) => state.frozen),
     backlog: due.map(({ what, due: count, oldest }) => ({ what, due: count, oldestDueAt: oldest })),
   };
+}
+
+interface DueRow {
+  what: string;
+  due: number;
+  oldest: Date | null;
+  /** How long the oldest has been due, in milliseconds; null: nothing is. */
+  waiting_ms: number | null;
+}
+
+/** A sweeper is at most a second behind: what has been due for longer than this, nobody takes. */
+const NOBODY_WORKS_AFTER_MS = 60_000;
+
+/** Processes do not know of each other; what is due and not taken says that no worker runs, or none keeps up. */
+function workerPart(due: readonly DueRow[]): HealthPart {
+  const longest = Math.max(0, ...due.map(({ waiting_ms }) => waiting_ms ?? 0));
+  const name = "worker";
+  return longest < NOBODY_WORKS_AFTER_MS
+    ? { name, ok: true, sentence: "What is due is taken." }
+    : {
+        name,
+        ok: false,
+        sentence: `Rows have been due for ${Math.floor(longest / 1000)} s and nobody takes them: is a worker running?`,
+      };
 }
 
 async function databasePart(ctx: Pick<OpsContext, "db">): Promise<HealthPart> {
@@ -57,7 +81,8 @@ const BACKLOG = [
   "provider_webhooks",
 ]
   .map(
-    (table) => `SELECT '${table}' AS what, count(*)::int AS due, min(due_at) AS oldest FROM ${table}
+    (table) => `SELECT '${table}' AS what, count(*)::int AS due, min(due_at) AS oldest,
+  (extract(epoch FROM countersign_now() - min(due_at)) * 1000)::float8 AS waiting_ms FROM ${table}
 WHERE due_at IS NOT NULL AND due_at <= countersign_now()${table === "slack_cards" ? " AND kind <> 'home'" : ""}`,
   )
   .join("\nUNION ALL\n");

@@ -92,13 +92,12 @@ export async function told(
       };
     case "overtaken": {
       const operation = result.operation ?? before;
-      const who = result.by === null ? "Something" : `<@${result.by}>`;
       return {
         outcome: "overtaken",
         operation,
         by: result.by,
         at: operation.updatedAt,
-        sentence: `${who} was faster; it is now ${operation.status}. Nothing was changed by you.`,
+        sentence: `It is now ${operation.status}. Nothing was changed by you.`,
       };
     }
     default:

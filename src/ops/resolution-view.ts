@@ -3,6 +3,7 @@ import { assertNever } from "../domain/assert-never.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import { formatMoney } from "../domain/money.js";
 import type { Resolution } from "../ledger/index.js";
+import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
 
 export function resolutionView(row: Resolution): ResolutionView {
@@ -85,7 +86,10 @@ function storedProbe(stored: Resolution["probe"]): ProbeView | null {
   return {
     says,
     providerRef: typeof ref === "string" ? ref : null,
-    sentence: typeof sentence === "string" ? sentence : `The provider said: ${says.replaceAll("_", " ")}.`,
+    sentence:
+      typeof sentence === "string"
+        ? sentence
+        : (foundSentence(stored) ?? `The provider said: ${says.replaceAll("_", " ")}.`),
   };
 }
 

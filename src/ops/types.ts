@@ -6,6 +6,7 @@
  */
 import type { Approval, ApprovalState } from "../domain/approval.js";
 import type { EffectContract } from "../domain/contract.js";
+import type { AttemptVerdict } from "../domain/evidence.js";
 import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
@@ -65,13 +66,11 @@ export interface AttemptView {
   readonly number: number;
   readonly startedAt: Date;
   readonly finishedAt: Date | null;
-  readonly verdict: string;
+  readonly verdict: AttemptVerdict | "open";
   readonly code: string | null;
   readonly httpStatus: number | null;
   readonly providerRef: string | null;
   readonly requestId: string | null;
-  /** This attempt may still commit, or may have. */
-  readonly mayHaveCommitted: boolean;
 }
 
 export interface EvidenceView {
@@ -96,10 +95,14 @@ export interface OperationView {
   readonly outcome: "operation";
   readonly operation: Operation;
   readonly customerName: string;
+  /** What it is looked up by at the provider: the payment, or the provider's id of the subscription; null: a local effect. */
+  readonly target: string | null;
   /** The request as it was stored with the first attempt, without secrets; null: nothing was sent. */
   readonly request: Json;
   readonly attempts: readonly AttemptView[];
   readonly evidence: readonly EvidenceView[];
+  /** What the provider showed when it was last asked, in one sentence; null: it was not asked yet. */
+  readonly lastLook: { readonly at: Date; readonly sentence: string } | null;
   readonly approval: Approval | null;
   readonly waiters: readonly { readonly runId: RunId; readonly ticketId: TicketId }[];
   readonly contract: EffectContract;

@@ -4,7 +4,6 @@ import type { Approval } from "../domain/approval.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
-import { provenNotExecuted } from "../domain/recovery.js";
 import {
   attemptsOf,
   eventsOf,
@@ -12,6 +11,7 @@ import {
   freezeStates,
   getOperation,
   listOperations,
+  type OperationEvent,
   openCounts,
   openResolutionOf,
   requestOf,
@@ -24,11 +24,13 @@ import { recoverySentences, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
 import { resolutionView } from "./resolution-view.js";
+import { lastLook } from "./timeline.js";
 import type {
   ApprovalRow,
   ApprovalsView,
   AttemptView,
   EventsView,
+  EventView,
   EvidenceView,
   FreezeState,
   ListView,
@@ -78,14 +80,17 @@ export async function show(
     outcome: "operation",
     operation,
     customerName: view.customerName,
+    target: operation.paymentIntent ?? operation.providerSubscription,
     request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
     attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),
     evidence: (await evidenceOf(ctx.db, operation.id)).map(evidenceView),
+    lastLook: lastLook((await eventsOf(ctx.db, operation.id)).map(eventView)),
     approval: await approvalOfOperation(ctx.db, operation.id),
     waiters: await waitersOf(ctx.db, operation.id),
     contract: view.contract,
     recovery: recoverySentences(view),
-    nextLookAt: view.nextLookAt,
+    // In quarantine only the card is due again; nobody looks by themselves.
+    nextLookAt: operation.status === "QUARANTINED" ? null : view.nextLookAt,
     safe: verbViews(view, caller.policy),
     openResolution: open === null ? null : resolutionView(open),
   };
@@ -93,7 +98,6 @@ export async function show(
 
 function attemptView(row: Awaited<ReturnType<typeof attemptsOf>>[number]): AttemptView {
   const { number, startedAt, finishedAt, verdict, code, httpStatus, providerRef, requestId } = row;
-  const mayHaveCommitted = !provenNotExecuted(verdict);
   return {
     number,
     startedAt,
@@ -103,7 +107,6 @@ function attemptView(row: Awaited<ReturnType<typeof attemptsOf>>[number]): Attem
     httpStatus,
     providerRef,
     requestId,
-    mayHaveCommitted,
   };
 }
 
@@ -130,18 +133,20 @@ export async function events(
   return {
     outcome: "events",
     operation: found.operation,
-    events: rows.map(({ seq, at, type, from, to, actor, attempt, data }) => ({
-      seq,
-      at: new Date(at),
-      type,
-      from,
-      to,
-      actor,
-      attempt,
-      evidence: data,
-    })),
+    events: rows.map(eventView),
   };
 }
+
+const eventView = ({ seq, at, type, from, to, actor, attempt, data }: OperationEvent): EventView => ({
+  seq,
+  at: new Date(at),
+  type,
+  from,
+  to,
+  actor,
+  attempt,
+  evidence: data,
+});
 
 export async function runs(
   ctx: OpsContext,

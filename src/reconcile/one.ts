@@ -70,6 +70,7 @@ async function sendAgain(
     operationId: taken.operation.id,
     leaseToken: taken.leaseToken,
     worker: ctx.worker,
+    evidence,
   });
   if (claimed.claimed) {
     await failpoint("reconcile.after_resend_claimed");

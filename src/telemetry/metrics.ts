@@ -21,6 +21,8 @@ export interface Snapshot {
   readonly inboxWaiting: number;
   readonly incidentsOpen: number;
   readonly frozenKinds: number;
+  /** How long the oldest row has been due for a worker. */
+  readonly oldestDueAgeMs: number;
   readonly queues: readonly { readonly kind: string; readonly waiting: number }[];
   readonly slackConnected: boolean;
   readonly queueConnected: boolean;
@@ -174,6 +176,7 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
   const inbox = gauge("inbox_waiting", "Slack events stored and not yet worked on");
   const incidents = gauge("incidents_open", "Incidents that nobody has closed");
   const frozen = gauge("frozen_kinds", "Kinds of effects that on-call has frozen");
+  const oldestDue = gauge("oldest_due_age_seconds", "How long the oldest row has been due for a worker");
   const queue = gauge("queue_waiting", "Jobs waiting in the queue", ["kind"]);
   const slackUp = gauge("slack_connected", "1 while Slack can reach us");
   const queueUp = gauge("queue_connected", "1 while the queue answers");
@@ -193,6 +196,7 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
       inbox.set(now.inboxWaiting);
       incidents.set(now.incidentsOpen);
       frozen.set(now.frozenKinds);
+      oldestDue.set(now.oldestDueAgeMs / MS);
       slackUp.set(now.slackConnected ? 1 : 0);
       queueUp.set(now.queueConnected ? 1 : 0);
       ok.set(1);

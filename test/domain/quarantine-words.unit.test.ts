@@ -8,11 +8,23 @@ test.each([
   ],
   [
     "pending_too_long: insufficient_funds",
-    "The provider has it pending for longer than the policy waits. insufficient_funds",
+    "The provider has it pending for longer than the policy waits: insufficient_funds.",
   ],
   ["unknown_too_long: ", "It has been unknown for longer than the policy waits."],
   ["duplicate_effect", "The provider shows more than one effect of this operation."],
   ["something else: x", "something else: x"],
+  [
+    "duplicate_effect: re_1A, re_2B",
+    "The provider shows more than one effect of this operation: re_1A, re_2B.",
+  ],
+  [
+    "postcondition_failed: re_1A differs in amount",
+    "The provider made something else than was asked for. re_1A differs in amount.",
+  ],
+  [
+    "key_conflict: the provider holds another request under this operation's key. Differing: amount.",
+    "The provider holds another request under this operation's key. Differing: amount.",
+  ],
 ])("%s", (stored, words) => {
   expect(quarantineWords(stored)).toBe(words);
 });

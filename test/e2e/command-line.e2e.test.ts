@@ -271,7 +271,21 @@ describe("bad usage", () => {
   const cases: [what: string, args: string[], code: number, said: RegExp][] = [
     ["an unknown command", ["pay"], 2, /unknown command 'pay'/],
     ["a missing argument", ["ops", "show"], 2, /missing required argument 'id'/],
-    ["an id that is none", ["ops", "show", "banana", "--json"], 1, /no operation banana/],
+    ["an id that is none", ["ops", "show", "banana", "--json"], 2, /"banana" is no id of an operation/],
+    [
+      "an id of something else",
+      ["ops", "events", "run_00", "--json"],
+      2,
+      /"run_00" is no id of an operation/,
+    ],
+    ["a run's id that is none", ["runs", "show", "op_00"], 2, /"op_00" is no id of a run/],
+    [
+      "a run that is not there",
+      ["runs", "show", "run_00000000000000000000000000000000"],
+      1,
+      /no run run_0000/,
+    ],
+    ["a page of incidents that is none", ["ops", "incidents", "--cursor", "banana"], 2, /banana/],
     ["a page that is none", ["ops", "list", "--cursor", "banana"], 2, /banana/],
     ["an operation that is not there", ["ops", "show", "op_00000000000000000000000000000000"], 1, /op_0000/],
     ["a state that is none", ["ops", "list", "--status", "DONE"], 2, /DONE/],

@@ -157,7 +157,7 @@ describe("a key past its life", () => {
     const operation = await inState(ctx, "OUTCOME_UNKNOWN");
     await passTime(ctx.db, DAY_MS);
     const take = await taken(ctx, operation);
-    const again = await ledger.resend(ctx, { ...lease(take), worker: "w2" });
+    const again = await ledger.resend(ctx, { ...lease(take), worker: "w2", evidence: { says: "absent" } });
     expect(again).toMatchObject({ claimed: false, why: "key_expired" });
     expect(await reread(ctx.db, operation)).toMatchObject({ status: "RECONCILING", attempts: 1 });
   });
@@ -209,7 +209,9 @@ describe("a worker that does not come back", () => {
       settled: false,
       why: "fenced",
     });
-    expect(await ledger.resend(ctx, { ...lease(first), worker: "r1" })).toMatchObject({
+    expect(
+      await ledger.resend(ctx, { ...lease(first), worker: "r1", evidence: { says: "absent" } }),
+    ).toMatchObject({
       claimed: false,
       why: "moved",
     });
@@ -308,7 +310,7 @@ describe("a freeze", () => {
         ...operations.map(
           (operation) => async () => ledger.claim(ctx, { operation, worker: "w", request: REQUEST }),
         ),
-        async () => ledger.resend(ctx, { ...lease(take), worker: "w" }),
+        async () => ledger.resend(ctx, { ...lease(take), worker: "w", evidence: { says: "absent" } }),
       ].map(async (send) => {
         await ready();
         const startedAfter = acknowledged;
@@ -378,7 +380,9 @@ describe("a freeze", () => {
     expect(await settle(ctx, claim, outcomes.committed(claim.operation))).toMatchObject({ settled: true });
     const unknown = await settle(ctx, free, outcomes.unknown());
     const take = await taken(ctx, unknown.operation);
-    expect(await ledger.resend(ctx, { ...lease(take), worker: "w" })).toMatchObject({ why: "frozen" });
+    expect(
+      await ledger.resend(ctx, { ...lease(take), worker: "w", evidence: { says: "absent" } }),
+    ).toMatchObject({ why: "frozen" });
     await decide(ctx, take, { do: "later", why: "frozen" });
     const waiting = await prepared(ctx, 400n);
     expect(await ledger.claim(ctx, { operation: waiting, worker: "w", request: REQUEST })).toMatchObject({

@@ -112,6 +112,7 @@ describe("the life of an operation", () => {
       operationId: operation.id,
       leaseToken: taken.leaseToken,
       worker: "w2",
+      evidence: { says: "absent" },
     });
     if (!again.claimed) throw new Error(again.why);
     expect(again.attempt).toBe(2);

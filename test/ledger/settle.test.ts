@@ -91,6 +91,7 @@ describe("an attempt's outcome", () => {
       operationId: operation.id,
       leaseToken: take.leaseToken,
       worker: "w2",
+      evidence: { says: "absent" },
     });
     if (!again.claimed) throw new Error(again.why);
     const done = await settle(ctx, again, outcomes.rejected("charge_already_refunded"));
@@ -146,6 +147,7 @@ describe("an answer from a lost lease", () => {
           operationId: lost.operation.id,
           leaseToken: take.leaseToken,
           worker: "w2",
+          evidence: { says: "absent" },
         });
         expect(again.claimed).toBe(true);
       }

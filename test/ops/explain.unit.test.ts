@@ -152,6 +152,21 @@ describe("what a person may do now", () => {
     expect(verb("retry", parked)).toMatchObject({ possible: true, people: 2 });
   });
 
+  it.each([
+    ["postcondition_failed: re_1 differs in amount", { confirm: 2, reject: 0, retry: 0 }],
+    ["duplicate_effect: re_1, re_2", { confirm: 2, reject: 0, retry: 0 }],
+    ["pending_too_long: re_1: processing", { confirm: 0, reject: 0, retry: 0 }],
+    ["unattributed_effect: re_9", { confirm: 1, reject: 2, retry: 0 }],
+    ["evidence_contradicts: Counted as rejected, but re_1 is there.", { confirm: 1, reject: 0, retry: 0 }],
+    ["unknown_too_long: http_500", { confirm: 1, reject: 2, retry: 2 }],
+  ])("what the provider showed stands in the way: %s", (quarantineReason, people) => {
+    const parked = view({ status: "QUARANTINED", quarantineReason });
+    for (const [name, needed] of Object.entries(people)) {
+      const shown = verb(name, parked);
+      expect(shown?.possible === true ? shown.people : 0, `${name}: ${shown?.sentence}`).toBe(needed);
+    }
+  });
+
   it("above the policy's line every verb takes two", () => {
     const large = view({ status: "QUARANTINED", amountMinor: 20_001n });
     for (const name of ["confirm", "reject", "retry"]) expect(verb(name, large)).toMatchObject({ people: 2 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -27,9 +28,12 @@ describe("what on-call sees", () => {
     expect(view.customerName).toBe("Name of CUS-7");
     expect(JSON.stringify(view.request)).toContain("pi_1");
     expect(view.attempts).toMatchObject([
-      { number: 1, verdict: "unknown", mayHaveCommitted: true },
-      { number: 2, verdict: "unknown", mayHaveCommitted: true },
+      { number: 1, verdict: "unknown" },
+      { number: 2, verdict: "unknown" },
     ]);
+    expect(view.target).toBe("pi_1");
+    expect(view.lastLook?.sentence).toMatch(/^The provider could not be asked \(/);
+    expect(view.nextLookAt, "in quarantine nobody looks by themselves").toBeNull();
     expect(view.approval?.state).toBe("RELEASED");
     expect(view.recovery.join(" ")).toContain("parked for a person");
     expect(view.safe.map(({ verb, possible, people }) => [verb, possible, people])).toEqual([
@@ -74,6 +78,23 @@ describe("what on-call sees", () => {
     expect(unknown.operations).toHaveLength(1);
   });
 
+  it("health: a worker is missed only when rows wait for one", async () => {
+    await w.prepared();
+    const view = await w.ops.health({ userId: "U_ONC1" });
+    expect(view).toMatchObject({
+      outcome: "health",
+      parts: [
+        { name: "database", ok: true },
+        { name: "worker", ok: true },
+        { name: "queue", ok: false },
+      ],
+    });
+    await moveClock(w.h.db, 3);
+    expect(await w.ops.health({ userId: "U_ONC1" })).toMatchObject({
+      parts: [{ name: "database" }, { name: "worker", ok: false }, { name: "queue" }],
+    });
+  });
+
   it("runs, approvals, health and home", async () => {
     payments.sandbox.control.arm({ kind: "commit_then_drop" });
     const operation = expectStatus(await w.quarantined(), "QUARANTINED");
@@ -89,6 +110,7 @@ describe("what on-call sees", () => {
       outcome: "health",
       parts: [
         { name: "database", ok: true },
+        { name: "worker", ok: false, sentence: expect.stringMatching(/nobody takes them: is a worker/) },
         { name: "queue", ok: false, sentence: "The queue does not answer." },
       ],
       counts: { QUARANTINED: 1, AWAITING_APPROVAL: 1 },

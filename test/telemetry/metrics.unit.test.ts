@@ -15,6 +15,7 @@ const EMPTY: Snapshot = {
   inboxWaiting: 0,
   incidentsOpen: 0,
   frozenKinds: 1,
+  oldestDueAgeMs: 61_000,
   queues: [{ kind: "run", waiting: 4 }],
   slackConnected: true,
   queueConnected: false,
@@ -55,6 +56,7 @@ describe("metrics", () => {
     const text = await body(metrics);
     expect(text).toContain('countersign_operations_open{kind="refund",status="OUTCOME_UNKNOWN"} 2');
     expect(text).toContain("countersign_oldest_unknown_age_seconds 1.5");
+    expect(text).toContain("countersign_oldest_due_age_seconds 61");
     expect(text).toContain('countersign_runs_ended_total{state="resolved"} 1');
     expect(text).toContain("countersign_model_spend_usd_total 2.5");
     expect(text).toContain('countersign_slack_rate_limited_total{method="chat.update"} 1');

@@ -6,7 +6,7 @@ import { runDemo } from "../demo/index.js";
 import { playStory } from "../demo/play.js";
 import { portIsFree } from "../demo/ports.js";
 import { CommandFailure } from "../exit.js";
-import { print } from "../output.js";
+import { complain, print } from "../output.js";
 
 /** `countersign demo [--story NAME --out DIR [--watch]]` */
 export async function demo(options: { story?: string; out: string; watch?: boolean }): Promise<void> {
@@ -17,7 +17,7 @@ export async function demo(options: { story?: string; out: string; watch?: boole
   }
   const isFree = await portIsFree(settings.slackPort);
   if (!isFree) {
-    print(`Port ${settings.slackPort} is taken: the page gets another one. DEMO_PORT chooses it.`);
+    complain(`Port ${settings.slackPort} is taken: the page gets another one. DEMO_PORT chooses it.`);
   }
   // A story begins with an empty world, and only its two files stay.
   const dataDir = mkdtempSync(path.join(tmpdir(), "countersign-story-"));

@@ -2,9 +2,18 @@ import type { Db } from "../../db/connect.js";
 import { isOperationId, type OperationId } from "../../domain/ids.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
-import { eventsOf, findByPrefix, getOperation, listOperations } from "../../ledger/index.js";
+import {
+  eventsOf,
+  findByPrefix,
+  getOperation,
+  type Incident,
+  listIncidents,
+  listOperations,
+} from "../../ledger/index.js";
+import { type Doer, type EventView, timelineEntry } from "../../ops/index.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
+import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
 
 const PAGE = 50;
@@ -78,22 +87,58 @@ export async function events(id: string, options: { json?: boolean }): Promise<v
       });
       return;
     }
+    for (const event of rows) print(timelineText({ ...event, at: new Date(event.at), evidence: event.data }));
+  });
+}
+
+/** `countersign ops incidents`: what nobody has closed, newest first. */
+export async function incidents(options: { cursor?: string; json?: boolean }): Promise<void> {
+  await withDb(async (db) => {
+    const page = await listIncidents(db, { cursor: options.cursor ?? null, limit: PAGE });
+    if (options.json === true) {
+      printJson({ incidents: page.rows.map(incidentJson), next: page.next });
+      return;
+    }
     print(
       table([
-        ["#", "at", "event", "from", "to", "by", "attempt"],
-        ...rows.map((event) => [
-          String(event.seq),
-          event.at,
-          event.type,
-          event.from ?? "",
-          event.to ?? "",
-          event.actor,
-          event.attempt === null ? "" : String(event.attempt),
+        ["incident", "kind", "operation", "found"],
+        ...page.rows.map(({ id, kind, operationId, createdAt }) => [
+          id,
+          kind,
+          operationId ?? "",
+          createdAt.toISOString(),
         ]),
       ]),
     );
+    if (page.next !== null) print(`More: countersign ops incidents --cursor ${page.next}`);
   });
 }
+
+const incidentJson = ({ id, kind, status, operationId, detail, createdAt }: Incident) => ({
+  id,
+  kind,
+  status,
+  operation: operationId,
+  detail,
+  createdAt,
+});
+
+/** "3. 2026-11-29T14:05:09.120Z  Attempt 1 began: it is sent. By worker w:1." and below it what it rests on. */
+function timelineText(event: EventView): string {
+  const { seq, at, what, by, second, votes, evidence } = timelineEntry(event);
+  const agreed = second === null ? "" : `, and ${doerText(second)} agreed`;
+  const moved = event.to === null || event.to === event.from ? "" : ` [${event.to}]`;
+  return [
+    `${seq}. ${at.toISOString()}  ${what}${moved} By ${doerText(by)}${agreed}.`,
+    ...votes.map((vote) => {
+      const role = vote.role === null ? "" : ` (${vote.role})`;
+      return `     ${vote.verdict} by ${doerText(vote.person)}${role}${vote.at === null ? "" : `, ${vote.at.toISOString()}`}`;
+    }),
+    ...evidence.map((one) => `     ${one}`),
+  ].join("\n");
+}
+
+const doerText = (doer: Doer): string => ("person" in doer ? doer.person : doer.part);
 
 function plain(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
@@ -113,7 +158,9 @@ function statusOf(text: string): OperationStatus {
   return status;
 }
 
+/** @throws with the code of bad usage for what cannot be an id, with that of a failed look for one that is not there */
 async function find(db: Db, text: string): Promise<Operation> {
+  needIdLike(text, "op_", "operation");
   const id = isOperationId(text) ? text : await byPrefix(db, text);
   const operation = await getOperation(db, id);
   if (operation === null) throw new CommandFailure(`There is no operation ${text}.`);

@@ -5,6 +5,7 @@ import { findRuns, listRuns, viewRun } from "../../runs/index.js";
 import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure } from "../exit.js";
 import { print, printJson, table, toJsonText } from "../output.js";
+import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
 
 /** `countersign runs list` */
@@ -87,6 +88,7 @@ export async function trace(id: string, options: { out: string }): Promise<void>
 }
 
 async function findRun(db: Db, text: string): Promise<RunId> {
+  needIdLike(text, "run_", "run");
   const found = await findRuns(db, text);
   const [only] = found;
   if (only === undefined) throw new CommandFailure(`There is no run ${text}.`);

@@ -14,6 +14,7 @@ interface Row {
   inbox: bigint;
   incidents: bigint;
   frozen: bigint;
+  due_age: number;
 }
 
 const SNAPSHOT = `
@@ -30,7 +31,14 @@ SELECT
     WHERE due_at <= countersign_now()), 0)::float8 AS outbox_lag,
   (SELECT count(*) FROM slack_inbox WHERE due_at IS NOT NULL) AS inbox,
   (SELECT count(*) FROM incidents WHERE status = 'open') AS incidents,
-  (SELECT count(*) FROM freeze_switches WHERE frozen) AS frozen`;
+  (SELECT count(*) FROM freeze_switches WHERE frozen) AS frozen,
+  COALESCE((SELECT extract(epoch FROM countersign_now() - min(due_at)) * 1000 FROM (
+    SELECT min(due_at) AS due_at FROM operations WHERE due_at IS NOT NULL
+    UNION ALL SELECT min(due_at) FROM runs WHERE due_at IS NOT NULL
+    UNION ALL SELECT min(due_at) FROM approvals WHERE due_at IS NOT NULL
+    UNION ALL SELECT min(due_at) FROM slack_inbox WHERE due_at IS NOT NULL
+    UNION ALL SELECT min(due_at) FROM provider_webhooks WHERE due_at IS NOT NULL) due
+    WHERE due_at <= countersign_now()), 0)::float8 AS due_age`;
 
 /** Takes one snapshot. @throws when the database does not answer */
 export async function takeSnapshot(
@@ -61,6 +69,7 @@ export async function takeSnapshot(
     inboxWaiting: Number(row.inbox),
     incidentsOpen: Number(row.incidents),
     frozenKinds: Number(row.frozen),
+    oldestDueAgeMs: row.due_age,
     queues: depth === null ? [] : Object.entries(depth).map(([kind, waiting]) => ({ kind, waiting })),
     slackConnected: connected.slack(),
     queueConnected: depth !== null,

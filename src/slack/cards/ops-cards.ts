@@ -47,6 +47,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
             TEXT_MAX,
           ),
           ...attemptsBlocks(attempts),
+          note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
             "The amount counts as spent until this is settled. Each button asks for a reason and evidence, and the provider is asked again first.",
           ),
@@ -67,6 +68,9 @@ function operationRows(operation: OperationFacts): Row[] {
     { label: "Operation", value: { theirs: whatOf(operation) } },
     { label: "Customer", value: { theirs: withRef(operation.customerName, operation.customerRef) } },
     { label: "Id", value: { theirs: operation.id } },
+    operation.providerTarget === null
+      ? null
+      : { label: "Look it up by", value: { theirs: operation.providerTarget } },
     operation.unknownSince === null
       ? null
       : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },

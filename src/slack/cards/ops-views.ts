@@ -16,7 +16,7 @@ import type {
   OperationView,
   RunsView,
 } from "../../ops/index.js";
-import { OPS_HELP } from "../../ops/index.js";
+import { type Doer, OPS_HELP, type TimelineEntry, timelineEntry } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import {
   actions,
@@ -30,7 +30,7 @@ import {
   withinLimits,
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
-import { localTime, utcTime } from "../text/time.js";
+import { localSecond, localTime, utcTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
@@ -38,6 +38,7 @@ import { kindName } from "./sentences.js";
 
 const LINES_SHOWN = 20;
 const EVENTS_SHOWN = 40;
+const EVIDENCE_SHOWN = 10;
 
 const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max).text;
 
@@ -112,6 +113,7 @@ export function opsShow(view: OperationView): Message {
     operation.providerRef === null
       ? null
       : { label: "Provider reference", value: { theirs: operation.providerRef } },
+    view.target === null ? null : { label: "Look it up by", value: { theirs: view.target } },
     { label: "Idempotency key", value: { theirs: operation.idempotencyKey } },
     operation.unknownSince === null
       ? null
@@ -120,11 +122,13 @@ export function opsShow(view: OperationView): Message {
   ];
   const attempts = attemptLines(view.attempts);
   const evidence = view.evidence
-    .slice(-10)
+    .slice(-EVIDENCE_SHOWN)
     .map(
       (one) =>
         `• ${localTime(one.at)}, ${esc(one.source, 40)}: ${esc(one.says, 200)}${one.providerRef === null ? "" : ` (${esc(one.providerRef, 80)})`}`,
     );
+  const look = view.lastLook;
+  const lastLook = look === null ? [] : [`• ${localTime(look.at)}, last asked: ${esc(look.sentence, 400)}`];
   const verbs = view.safe.map(
     (verb) =>
       `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${esc(verb.sentence, 400)}`,
@@ -136,7 +140,8 @@ export function opsShow(view: OperationView): Message {
     ...rows(table.filter((row) => row !== null)),
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
-    ...(evidence.length === 0 ? [] : [ours("*Evidence*"), ...chunks(evidence, "")]),
+    ours("*Evidence so far*"),
+    ...chunks([...evidence, ...lastLook], "Nothing from the provider yet."),
     ours("*What recovery is allowed, and why*"),
     theirs(view.recovery.map((line) => `• ${oneLine(line)}`).join("\n") || "• Nothing is left to recover."),
     ...(verbs.length === 0 ? [] : [ours("*What a person may do now*"), ...chunks(verbs, "")]),
@@ -174,11 +179,7 @@ function verbAction(verb: "confirm" | "reject" | "retry"): string {
 
 export function opsEvents(view: EventsView): Message {
   const hidden = Math.max(0, view.events.length - EVENTS_SHOWN);
-  const lines = view.events.slice(-EVENTS_SHOWN).map((event) => {
-    const moved = event.to === null ? "" : ` → *${statusWord(event.to)}*`;
-    const attempt = event.attempt === null ? "" : `, attempt ${event.attempt}`;
-    return `${event.seq}. ${localTime(event.at)} ${esc(event.type, 60)}${moved} by ${actorText(event.actor)}${attempt}`;
-  });
+  const lines = view.events.slice(-EVENTS_SHOWN).map((event) => timelineText(timelineEntry(event)));
   return withinLimits(
     {
       text: `Events of ${view.operation.id}: ${view.events.length}.`,
@@ -194,8 +195,19 @@ export function opsEvents(view: EventsView): Message {
   );
 }
 
-const actorText = (actor: string): string =>
-  actor.startsWith("slack:") ? mentionUser(actor.slice(6)) : escapeText(cutText(oneLine(actor), 60));
+/** "3. 29 Nov, 14:05:09 Attempt 1 began: it is sent. By worker w:1." and below it what it rests on. */
+function timelineText({ seq, at, what, by, second, votes, evidence }: TimelineEntry): string {
+  const agreed = second === null ? "" : `, and ${doerText(second)} agreed`;
+  const who = `${seq}. ${localSecond(at)} *${esc(what)}* By ${doerText(by)}${agreed}.`;
+  const voted = votes.map((vote) => {
+    const role = vote.role === null ? "" : ` (${esc(vote.role, 60)})`;
+    return `${vote.verdict === "approved" ? "Approved" : "Denied"} by ${doerText(vote.person)}${role}${vote.at === null ? "" : `, ${localSecond(vote.at)}`}.`;
+  });
+  return [who, ...[...voted, ...evidence.map((one) => esc(one))].map((line) => `      ${line}`)].join("\n");
+}
+
+const doerText = (doer: Doer): string =>
+  "person" in doer ? mentionUser(doer.person) : escapeText(cutText(oneLine(doer.part), 80));
 
 export function opsRuns(view: RunsView): Message {
   const lines = view.runs

@@ -38,6 +38,8 @@ export interface OperationFacts {
   readonly items: readonly { readonly ref: string; readonly name: string | null }[];
   /** The planner's words. Never shown without saying so. */
   readonly reason: string;
+  /** What it is looked up by at the provider: the payment, or the provider's own id of the subscription. */
+  readonly providerTarget: string | null;
   readonly providerRef: string | null;
   readonly providerStatus: string | null;
   readonly result: { readonly code: string; readonly detail: string } | null;

@@ -10,6 +10,12 @@ export function localTime(at: Date): string {
   return `<!date^${Math.floor(at.getTime() / 1000)}^{date_short_pretty} {time}|${utcTime(at)}>`;
 }
 
+/** As `localTime`, to the second: for the order of events. */
+export function localSecond(at: Date): string {
+  const fallback = `${UTC.format(at)}:${String(at.getUTCSeconds()).padStart(2, "0")} UTC`;
+  return `<!date^${Math.floor(at.getTime() / 1000)}^{date_short_pretty} {time_secs}|${fallback}>`;
+}
+
 const UTC = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
   day: "numeric",

@@ -21,6 +21,8 @@ interface Row {
   left_minor: bigint;
   items: { ref: string; name: string | null }[];
   reason: string;
+  payment_intent: string | null;
+  provider_subscription: string | null;
   provider_ref: string | null;
   provider_status: string | null;
   result: { code?: unknown; detail?: unknown } | null;
@@ -41,8 +43,8 @@ interface Row {
 // $1 operation ids. One row for each that exists.
 const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
-       o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.provider_ref, o.provider_status, o.result,
-       o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
+       o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.payment_intent, o.provider_subscription, o.provider_ref,
+       o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
        o.created_at, o.updated_at,
        f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
        coalesce((SELECT greatest(p.captured - p.reserved - p.refunded - p.refunded_elsewhere, 0) FROM payments p
@@ -85,6 +87,7 @@ function factsOf(row: Row): OperationFacts {
     leftMinor: row.left_minor,
     items: row.items.map(({ ref, name }) => ({ ref, name: name === null ? null : withoutAddresses(name) })),
     reason: row.reason,
+    providerTarget: row.payment_intent ?? row.provider_subscription,
     providerRef: row.provider_ref,
     providerStatus: row.provider_status,
     result:

@@ -3,7 +3,9 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { FreezeKind, FreezeState, ProbeView, ResolutionVerb, ResolutionView } from "../../ops/index.js";
+import { foundSentence } from "../../ops/index.js";
 import type { AttemptFacts } from "../cards/attempts.js";
+import { incidentDetail } from "../cards/incident-detail.js";
 import type { IncidentKind, IncidentView, QuarantineView, ResolutionCardView } from "../cards/ops-cards.js";
 import type { Frozen } from "../cards/sentences.js";
 import { readOperation } from "./operation.js";
@@ -11,7 +13,12 @@ import { readOperation } from "./operation.js";
 export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
   const operation = await readOperation(db, id);
   if (operation === null) return null;
-  const attempts = await db.sql<{ number: number; started_at: Date; verdict: string; code: string | null }>(
+  const attempts = await db.sql<{
+    number: number;
+    started_at: Date;
+    verdict: AttemptFacts["verdict"];
+    code: string | null;
+  }>(
     "slack.attempts",
     "SELECT number, started_at, verdict, code FROM attempts WHERE operation_id = $1 ORDER BY number",
     [id],
@@ -77,7 +84,7 @@ function resolutionOf(row: ResolutionRow): ResolutionView {
 function probeOf(probe: JsonObject): ProbeView | null {
   const says = probe["says"];
   if (typeof says !== "string") return null;
-  const sentence = probe["sentence"];
+  const sentence = probe["sentence"] ?? foundSentence(probe);
   const ref = probe["providerRef"];
   return {
     says,
@@ -139,6 +146,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     status: "open" | "closed";
     operation_id: OperationId | null;
     payment: string | null;
+    currency: string | null;
     order_ref: string | null;
     detail: JsonObject;
     closed_by: string | null;
@@ -147,16 +155,12 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     created_at: Date;
   }>(
     "slack.incident",
-    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, r.ref AS order_ref, i.detail, i.closed_by, i.closed_at,
+    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, p.currency, r.ref AS order_ref, i.detail, i.closed_by, i.closed_at,
             i.close_reason, i.created_at
        FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
     [id],
   );
   if (row === undefined) return null;
-  const detail = Object.entries(row.detail).map(([key, value]): [string, string] => [
-    words(key),
-    typeof value === "string" ? value : JSON.stringify(value),
-  ]);
   return {
     id,
     kind: row.kind,
@@ -165,19 +169,11 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     detail: [
       ...(row.order_ref === null ? [] : [["Order", row.order_ref] as const]),
       ...(row.payment === null ? [] : [["Payment", row.payment] as const]),
-      ...detail,
+      ...incidentDetail(row.detail, row.currency),
     ],
     closedBy: row.closed_by,
     closedAt: row.closed_at,
     closeReason: row.close_reason,
     createdAt: row.created_at,
   };
-}
-
-/** "amountMinor" and "amount_minor" as a label. */
-function words(key: string): string {
-  const spaced = key
-    .replace(/_/gu, " ")
-    .replace(/([a-z])([A-Z])/gu, (_all, a: string, b: string) => `${a} ${b.toLowerCase()}`);
-  return `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}`;
 }

@@ -318,7 +318,7 @@ export class Episode {
       return;
     }
     this.assertNothingUnexplained(operation);
-    const again = await ledger.resend(this.ctx, { ...lease, worker: "r" });
+    const again = await ledger.resend(this.ctx, { ...lease, worker: "r", evidence: { says: "absent" } });
     if (again.claimed) this.flying.push({ claim: again, outcome: null });
     else
       await ledger.settleReconcile(this.ctx, { ...lease, evidence, move: { do: "later", why: again.why } });

@@ -27,6 +27,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     leftMinor: 18_000n,
     items: [],
     reason: "",
+    providerTarget: "pi_1",
     providerRef: "re_1",
     providerStatus: null,
     result: null,
