@@ -12,7 +12,7 @@
  *  3. A transaction, or a statement of its own outside one, is run again only when the database said that it did not happen (serialization
  *     failure, deadlock). A connection lost during COMMIT
  *     is `CommitUnknownError`, and it is the caller's business to look.
- *  4. Text that PostgreSQL cannot hold (U+0000, half an emoji) is replaced in every parameter, see `storable`.
+ *  4. Text that PostgreSQL cannot hold (U+0000, half an emoji) is replaced in every parameter, see `wireValue`.
  *  5. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
  */
 import { createHash, randomInt } from "node:crypto";
@@ -20,9 +20,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import pg from "pg";
 import type { Db, Isolation, Tx, TxOptions } from "../domain/ports/database.js";
-import { isPlainObject, storable, storableDocument } from "../domain/text/storable.js";
+import { runBatch } from "./batch.js";
 import { PrismaClient } from "./generated/client.js";
 import { dbFailure, isRetryable } from "./sqlstate.js";
+import { type Asked, Transaction } from "./transaction.js";
+import { wireValue } from "./wire-value.js";
 
 /** Safety nets, not tuning: a statement or an open transaction that is this old is a defect, and holds locks. */
 export const STATEMENT_TIMEOUT_MS = 30_000;
@@ -33,14 +35,19 @@ export const CONNECT_TIMEOUT_MS = 10_000;
 /**
  * Statements are planned once a connection and not again for each set of parameters: the large ones of the ledger take longer to
  * plan than to run. What this may cost is measured at a million rows (`countersign bench ledger`, which counts the dearer of both).
+ *
+ * A plan that is kept must be right for the table as it will be: while a table is small, reading all of it looks cheapest, and such
+ * a plan would go on reading all of it as it grows. So an index is taken wherever there is one, and nothing is compiled to
+ * machine code for what only looks dear because it has none.
  */
-export const PLAN_ONCE = "-c plan_cache_mode=force_generic_plan";
+export const PLAN_ONCE = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 
 const DEFAULT_TX_RETRIES = 6;
 const TX_BACKOFF_BASE_MS = 10;
 const TX_BACKOFF_MAX_MS = 640;
 
 export type { Db, SqlRunner, Tx } from "../domain/ports/database.js";
+export { CommitUnknownError } from "./transaction.js";
 
 /** A `Db` with what only its opener may touch. */
 export interface OpenDb extends Db {
@@ -58,16 +65,6 @@ export interface OpenDbOptions {
   readonly applicationName: string;
   /** Told of connections that break while nobody uses them; they are replaced by themselves. */
   readonly onIdleError?: (error: Error) => void;
-}
-
-/** The connection was lost while COMMIT was on its way: the transaction may have happened or not. */
-export class CommitUnknownError extends Error {
-  readonly code = "commit_unknown";
-  readonly retry = "after-probe";
-  constructor(cause: unknown) {
-    super("the connection was lost during COMMIT; whether the transaction happened is unknown", { cause });
-    this.name = "CommitUnknownError";
-  }
 }
 
 /** Opens the pool. Connects lazily: a database that is away shows at the first statement. */
@@ -98,7 +95,7 @@ export function openDb(options: OpenDbOptions): OpenDb {
     failureOf: dbFailure,
     pool,
     prisma,
-    sql: (name, text, params) => retried(DEFAULT_TX_RETRIES, () => run(pool, name, text, params)),
+    sql: (name, text, params) => retried(DEFAULT_TX_RETRIES, () => runAlone(pool, name, text, params)),
     tx: (fn, txOptions) => transact(pool, fn, txOptions ?? {}),
     close: () => {
       closing ??= prisma.$disconnect().then(() => pool.end());
@@ -107,24 +104,40 @@ export function openDb(options: OpenDbOptions): OpenDb {
   };
 }
 
-async function run<R>(
-  on: pg.Pool | pg.PoolClient,
+/** One statement of its own, on any connection. */
+async function runAlone<R>(
+  pool: pg.Pool,
   name: string | undefined,
   text: string,
   params: readonly unknown[] | undefined,
 ): Promise<R[]> {
-  const query: pg.QueryConfig = { text };
-  if (name !== undefined) query.name = name;
-  if (params !== undefined) query.values = params.map(storableParam);
-  const result = await on.query(query);
-  return result.rows as R[];
+  const statement = asked(name, text, params);
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    if (statement.alone) return (await client.query(text)).rows as R[];
+    const [answer] = await runBatch(client, TYPES, [statement]);
+    return (answer?.rows ?? []) as R[];
+  } catch (error) {
+    const failure = dbFailure(error);
+    if (failure?.kind === "connection" || failure?.kind === "shutdown") broken = new Error("connection lost");
+    throw traced(error);
+  } finally {
+    client.release(broken);
+  }
 }
 
-/** Every value goes through here: what PostgreSQL cannot hold never fails a statement, whoever wrote it. */
-function storableParam(value: unknown): unknown {
-  if (typeof value === "string") return storableDocument(value);
-  if (Array.isArray(value)) return value.map(storableParam);
-  return isPlainObject(value) ? storable(value) : value;
+const asked = (name: string | undefined, text: string, params: readonly unknown[] | undefined): Asked => ({
+  name,
+  text,
+  values: (params ?? []).map(wireValue),
+  alone: name === undefined && params === undefined,
+});
+
+/** An error made where the socket was read says nothing of who had asked. */
+function traced(error: unknown): unknown {
+  if (error instanceof Error) Error.captureStackTrace(error, traced);
+  return error;
 }
 
 function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
@@ -148,63 +161,17 @@ async function retried<T>(retries: number, fn: () => Promise<T>): Promise<T> {
 
 async function attempt<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, isolation: Isolation): Promise<T> {
   const client = await pool.connect();
-  let open = true;
-  const committed: (() => void)[] = [];
-  const tx: Tx = {
-    kind: "tx",
-    afterCommit: (callback) => {
-      committed.push(callback);
-    },
-    sql: (name, text, params) =>
-      open
-        ? run(client, name, text, params)
-        : Promise.reject(new Error("this transaction has ended; its tx object must not be kept")),
-  };
+  const transaction = new Transaction({ client, types: TYPES, isolation, asked });
   let broken: Error | undefined;
   try {
-    await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
-    const value = await fn(tx);
-    open = false;
-    await commit(client);
-    for (const callback of committed) callback();
+    const value = await fn(transaction.tx);
+    await transaction.commit();
     return value;
   } catch (error) {
-    open = false;
-    broken = await rollback(client, error);
-    throw error;
+    broken = await transaction.rollback(error);
+    throw traced(error);
   } finally {
     client.release(broken);
-  }
-}
-
-async function commit(client: pg.PoolClient): Promise<void> {
-  let tag: string;
-  try {
-    tag = (await client.query("COMMIT")).command;
-  } catch (error) {
-    const failure = dbFailure(error);
-    if (failure?.kind === "connection" || failure?.kind === "shutdown") throw new CommitUnknownError(error);
-    throw error;
-  }
-  // A transaction in which a statement failed and whose error was swallowed answers COMMIT with ROLLBACK.
-  if (tag !== "COMMIT") throw new Error(`the transaction was rolled back by the database (${tag})`);
-}
-
-/** Returns an error when the connection can no longer be trusted and must leave the pool. */
-async function rollback(client: pg.PoolClient, because: unknown): Promise<Error | undefined> {
-  const failure = dbFailure(because);
-  if (
-    because instanceof CommitUnknownError ||
-    failure?.kind === "connection" ||
-    failure?.kind === "shutdown"
-  ) {
-    return new Error("connection lost");
-  }
-  try {
-    await client.query("ROLLBACK");
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
   }
 }
 

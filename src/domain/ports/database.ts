@@ -17,6 +17,11 @@ export interface SqlRunner {
 /** Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. */
 export interface Tx extends SqlRunner {
   readonly kind: "tx";
+  /**
+   * A statement whose rows nobody needs: sent with the next one or with COMMIT, in the order of the calls. Its error is that of the
+   * statement, or of the commit, that it travels with.
+   */
+  later(name: string, text: string, params?: readonly unknown[]): void;
   /** Runs `fn` once this transaction has committed, never otherwise. For wake-ups: it must not throw, and may be lost in a crash. */
   afterCommit(fn: () => void): void;
 }

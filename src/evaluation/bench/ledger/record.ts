@@ -123,6 +123,10 @@ export function listen(db: OpenDb, sent: Sent[], options: { undo: boolean } = { 
           const heard: Tx = {
             kind: "tx",
             afterCommit: (callback) => tx.afterCommit(callback),
+            later: (name, text, params) => {
+              sent.push({ is: "statement", name, text, params: params ?? [] });
+              tx.later(name, text, params);
+            },
             sql: runner(tx),
           };
           value = { is: await fn(heard) };
