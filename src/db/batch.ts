@@ -9,7 +9,7 @@
  * 3. A batch fails as a whole with the first error. How many statements completed before it is not told: in a transaction it makes
  *    no difference, and outside one a batch has one statement.
  */
-import pg from "pg";
+import type pg from "pg";
 
 export interface BatchStatement {
   /** Unique for its text; undefined: parsed anew each time. */
@@ -148,7 +148,8 @@ class Batch implements pg.Submittable {
       const row: Record<string, unknown> = { ...blank };
       for (let at = 0; at < columns.length; at += 1) {
         const [column, text] = [columns[at], fields[at]];
-        if (column !== undefined && text !== undefined && text !== null) row[column.name] = column.parse(text);
+        if (column !== undefined && text !== undefined && text !== null)
+          row[column.name] = column.parse(text);
       }
       this.#rows.push(row);
     } catch (error) {

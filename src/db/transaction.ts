@@ -44,11 +44,7 @@ export interface TransactionParts {
   readonly client: pg.PoolClient;
   readonly types: pg.CustomTypesConfig;
   readonly isolation: Isolation;
-  readonly asked: (
-    name: string | undefined,
-    text: string,
-    params: readonly unknown[] | undefined,
-  ) => Asked;
+  readonly asked: (name: string | undefined, text: string, params: readonly unknown[] | undefined) => Asked;
 }
 
 export class Transaction {
@@ -73,11 +69,7 @@ export class Transaction {
       if (!this.#open) throw ended();
       this.#later.push(this.#parts.asked(name, text, params));
     },
-    sql: async <R>(
-      name: string | undefined,
-      text: string,
-      params?: readonly unknown[],
-    ): Promise<R[]> => {
+    sql: async <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
       if (!this.#open) throw ended();
       const asked = this.#parts.asked(name, text, params);
       if (asked.alone) {
@@ -98,7 +90,8 @@ export class Transaction {
         answers = await this.#send([COMMIT]);
       } catch (error) {
         const failure = dbFailure(error);
-        if (failure?.kind === "connection" || failure?.kind === "shutdown") throw new CommitUnknownError(error);
+        if (failure?.kind === "connection" || failure?.kind === "shutdown")
+          throw new CommitUnknownError(error);
         throw error;
       }
       // A transaction in which a statement failed and whose error was swallowed answers COMMIT with ROLLBACK.

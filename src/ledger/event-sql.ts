@@ -5,18 +5,31 @@
  * and `at_now`, the moment after its lock was held; and has the parameters :actor, :data, :event, :from, :to.
  */
 
+/** Which parameters say what happened. */
+export interface EventParameters {
+  readonly actor: string;
+  readonly data: string;
+  readonly event: string;
+  readonly from: string;
+  readonly to: string;
+}
+const USUAL: EventParameters = { actor: ":actor", data: ":data", event: ":event", from: ":from", to: ":to" };
+
 /** Keys in the order of RFC 8785. `:data` is canonical JSON already. */
-export const eventBody = (parts: { attempt: string; token: string }): string => `
-    '{"actor":' || to_json(:actor::text)::text
+export const eventBody = (
+  parts: { attempt: string; token: string },
+  { actor, data, event, from, to }: EventParameters = USUAL,
+): string => `
+    '{"actor":' || to_json(${actor}::text)::text
     || ',"at":"' || to_char(m.at_now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     || '","attempt":' || COALESCE((${parts.attempt})::text, 'null')
-    || ',"data":' || :data::text
-    || ',"from":' || COALESCE(to_json(:from::text)::text, 'null')
+    || ',"data":' || ${data}::text
+    || ',"from":' || COALESCE(to_json(${from}::text)::text, 'null')
     || ',"operation":' || to_json(m.id)::text
     || ',"seq":' || (m.event_count + 1)::text
-    || ',"to":' || to_json(:to::text)::text
+    || ',"to":' || to_json(${to}::text)::text
     || ',"token":' || (${parts.token})::text
-    || ',"type":' || to_json(:event::text)::text || '}'`;
+    || ',"type":' || to_json(${event}::text)::text || '}'`;
 
 /** The hash of a body and its predecessor's hash, lower-case hex. */
 export const eventHash = (previous: string, body: string): string =>

@@ -1,13 +1,16 @@
 /** How an operation comes into being: its row, reservation, totals and first event in one statement. */
 import type { Tx } from "../db/connect.js";
+import { CountersignError } from "../domain/errors.js";
 import { fingerprint, idempotencyKey, operationKey } from "../domain/identity.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
-import type { Intent, Operation, RefundScope } from "../domain/operation.js";
-import { eventBody, eventHash, INSERT_EVENT } from "./event-sql.js";
+import { type Intent, next, type Operation, type RefundScope } from "../domain/operation.js";
+import type { StoredRequest } from "../domain/ports/payment-provider.js";
+import { type ClaimParameters, INSERT, INSERT_CLAIMED, type InsertParameters } from "./insert-sql.js";
 import { canonicalData } from "./json.js";
-import { type OperationRow, operationColumns, toOperation } from "./rows.js";
-import { runOne, statement } from "./statement.js";
+import { type OperationRow, toOperation, toRequest } from "./rows.js";
+import { runOne } from "./statement.js";
+import type { Claim } from "./types.js";
 
 export interface NewOperation {
   readonly id: OperationId;
@@ -38,91 +41,6 @@ export interface NewOperation {
   readonly dueMs: number | null;
 }
 
-interface InsertParameters {
-  id: string;
-  key: string;
-  occurrence: number;
-  kind: string;
-  customer_id: string;
-  customer_ref: string;
-  order_id: string | null;
-  order_ref: string | null;
-  payment_id: string | null;
-  payment_intent: string | null;
-  subscription_id: string | null;
-  subscription_ref: string | null;
-  provider_subscription: string | null;
-  amount: bigint;
-  currency: string;
-  at_period_end: boolean | null;
-  refund_scope: string | null;
-  item_refs: readonly string[];
-  reason: string;
-  fingerprint: string;
-  contract: string;
-  idempotency_key: string;
-  policy_hash: string;
-  decision: JsonObject;
-  predecessor: string | null;
-  run_id: string;
-  ticket_id: string;
-  filers: readonly string[];
-  scopes: readonly string[];
-  reserve: boolean;
-  due_ms: number | null;
-  not_before_ms: number | null;
-  actor: string;
-  data: string;
-  event: string;
-  from: null;
-  to: string;
-}
-
-/**
- * Money in minor units, durations in milliseconds. Reserves only what fits into what is left of the payment. No row: a live
- * operation has this key, or the balance does not hold it.
- */
-const INSERT = statement<InsertParameters>(
-  "ledger.insert",
-  `
-WITH m AS MATERIALIZED (
-  SELECT :id::text AS id, 0 AS event_count, ''::text AS head_hash, countersign_now() AS at_now
-), money AS (
-  UPDATE payments p
-  SET reserved = p.reserved + :amount::bigint, version = p.version + 1, updated_at = m.at_now
-  FROM m
-  WHERE :reserve::boolean AND p.id = :payment_id
-    AND p.reserved + p.refunded + p.refunded_elsewhere + :amount::bigint <= p.captured
-  RETURNING p.id
-), e AS MATERIALIZED (
-  SELECT m.*, NULL::int AS event_attempt, b.body, ${eventHash("m.head_hash", "b.body")} AS hash
-  FROM m CROSS JOIN LATERAL (SELECT ${eventBody({ attempt: "NULL::int", token: "0" })} AS body) b
-  WHERE NOT :reserve::boolean OR :payment_id::text IS NULL OR EXISTS (SELECT 1 FROM money)
-), wrote AS (
-  INSERT INTO operations AS o (id, key, occurrence, kind, status, customer_id, customer_ref, order_id, order_ref, payment_id,
-    payment_intent, subscription_id, subscription_ref, provider_subscription, amount_minor, currency, at_period_end, refund_scope,
-    item_refs, reason, fingerprint, contract_version, idempotency_key, policy_hash, decision, predecessor_id, owner_run_id,
-    ticket_id, filers, reserved_minor, scopes, due_at, not_before, event_count, head_hash, created_at, updated_at)
-  SELECT e.id, :key, :occurrence::int, :kind::text, :to::text, :customer_id, :customer_ref, :order_id, :order_ref, :payment_id,
-    :payment_intent, :subscription_id, :subscription_ref, :provider_subscription, :amount::bigint, :currency::text,
-    :at_period_end::boolean, :refund_scope, :item_refs::text[], :reason, :fingerprint, :contract, :idempotency_key, :policy_hash,
-    :decision::jsonb, :predecessor, :run_id, :ticket_id, :filers::text[],
-    CASE WHEN :reserve::boolean THEN :amount::bigint ELSE 0 END, :scopes::text[],
-    e.at_now + :due_ms::bigint * interval '1 millisecond', e.at_now + :not_before_ms::bigint * interval '1 millisecond',
-    1, e.hash, e.at_now, e.at_now
-  FROM e
-  ON CONFLICT (key) WHERE key_live DO NOTHING
-  RETURNING ${operationColumns("o")}
-), event AS (${INSERT_EVENT} WHERE EXISTS (SELECT 1 FROM wrote)
-), counted AS (
-  INSERT INTO total_entries (scope, operation_id, kind, currency, amount_minor, at)
-  SELECT s.name, w.id, :kind::text, :currency::text, :amount::bigint, w.created_at
-  FROM wrote w CROSS JOIN LATERAL unnest(:scopes::text[]) AS s(name)
-  WHERE :reserve::boolean
-)
-SELECT * FROM wrote`,
-);
-
 /** What is material about an operation: what its first event states and the verifier compares with the row. */
 export const materialData = (made: NewOperation, key: string, print: string): JsonObject => ({
   key,
@@ -146,8 +64,72 @@ export const materialData = (made: NewOperation, key: string, print: string): Js
   rules: made.decision["rules"] ?? null,
 });
 
+/** The first claim, made with the operation. Durations in milliseconds. */
+export interface FirstClaim {
+  readonly worker: string;
+  readonly leaseMs: number;
+  readonly timeoutMs: number;
+  readonly attemptId: string;
+  readonly request: StoredRequest;
+}
+
+export interface Inserted {
+  readonly operation: Operation;
+  /** null: it was not asked for, or its kind is frozen. */
+  readonly claim: Claim | null;
+}
+
 /** null: a live operation has this key, or the balance does not hold it; the caller has locks that make both impossible, or lost a race. */
-export async function insertOperation(tx: Tx, made: NewOperation): Promise<Operation | null> {
+export async function insertOperation(
+  tx: Tx,
+  made: NewOperation,
+  claim: FirstClaim | null = null,
+): Promise<Inserted | null> {
+  const parameters = insertParameters(made);
+  if (claim === null) {
+    const row = await runOne<OperationRow, InsertParameters>(tx, INSERT, parameters);
+    return row === null ? null : { operation: toOperation(row), claim: null };
+  }
+  const step = next("PREPARED", "claim");
+  if (!step.legal || made.status !== "PREPARED") {
+    throw new CountersignError("illegal_transition", `${made.status} cannot be claimed`, {
+      ids: { operationId: made.id },
+    });
+  }
+  const row = await runOne<ClaimedRow, InsertParameters & ClaimParameters>(tx, INSERT_CLAIMED, {
+    ...parameters,
+    claimed_to: step.to,
+    claim_event: "claim",
+    claim_actor: "system:dispatch",
+    claim_data: canonicalData({ worker: claim.worker }),
+    worker: claim.worker,
+    lease_ms: claim.leaseMs,
+    timeout_ms: claim.timeoutMs,
+    attempt_id: claim.attemptId,
+    request: claim.request,
+  });
+  return row === null ? null : insertedOf(row);
+}
+
+type ClaimedRow = OperationRow & { request: JsonObject | null; lease_until: Date | null };
+
+function insertedOf(row: ClaimedRow): Inserted {
+  const operation = toOperation(row);
+  const { request, lease_until: leaseUntil } = row;
+  if (request === null || leaseUntil === null) return { operation, claim: null };
+  return {
+    operation,
+    claim: {
+      operation,
+      attempt: operation.attempts,
+      leaseToken: operation.leaseToken,
+      request: toRequest(request),
+      leaseUntil,
+    },
+  };
+}
+
+function insertParameters(made: NewOperation): InsertParameters {
   const { intent } = made;
   const key = operationKey(intent);
   const print = fingerprint(
@@ -155,7 +137,7 @@ export async function insertOperation(tx: Tx, made: NewOperation): Promise<Opera
     { paymentIntent: made.paymentIntent, providerSubscription: made.providerSubscription },
     made.contractVersion,
   );
-  const row = await runOne<OperationRow, InsertParameters>(tx, INSERT, {
+  return {
     id: made.id,
     key,
     occurrence: intent.occurrence,
@@ -193,6 +175,5 @@ export async function insertOperation(tx: Tx, made: NewOperation): Promise<Opera
     event: made.status === "PREPARED" ? "prepare" : "hold",
     from: null,
     to: made.status,
-  });
-  return row === null ? null : toOperation(row);
+  };
 }

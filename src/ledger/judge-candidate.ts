@@ -2,9 +2,9 @@
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { Json } from "../domain/json.js";
-import type { Operation } from "../domain/operation.js";
 import type { Judge, Judgement, JudgeSubject } from "../domain/ports/judge.js";
 import { type Candidate, type Site, shortfall, subjectOf } from "./candidate.js";
+import type { Inserted } from "./insert.js";
 import type { PerCall } from "./types.js";
 
 export type Verdict =
@@ -15,8 +15,8 @@ export type Verdict =
       readonly sentence: string;
       readonly judgement: Judgement;
     }
-  /** `operation` once it is stored. */
-  | { readonly is: "allow"; readonly judgement: Judgement; readonly operation: Operation | null }
+  /** `stored` once it is. */
+  | { readonly is: "allow"; readonly judgement: Judgement; readonly stored: Inserted | null }
   | { readonly is: "hold"; readonly judgement: Judgement }
   | { readonly is: "drift"; readonly judgement: Judgement; readonly changes: readonly Json[] };
 
@@ -36,14 +36,14 @@ export async function judgeCandidate(
     if (!check.holds) return { is: "drift", judgement, changes: check.changes };
     if (short !== null) return { is: "insufficient", answer: short };
     if (judgement.answer === "refuse") return refusal(judgement);
-    return { is: "allow", judgement, operation: null };
+    return { is: "allow", judgement, stored: null };
   }
   if (short !== null) return { is: "insufficient", answer: short };
   const judgement = await judge.judge(tx, subject);
   if (judgement.answer === "refuse") return refusal(judgement);
   if (judgement.answer === "hold") return { is: "hold", judgement };
   assertMayBeAllowed(subject);
-  return { is: "allow", judgement, operation: null };
+  return { is: "allow", judgement, stored: null };
 }
 
 function refusal(judgement: Judgement): Verdict {

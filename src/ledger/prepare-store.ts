@@ -4,15 +4,17 @@ import { CountersignError } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement } from "../domain/ports/judge.js";
+import type { RequestMaterial } from "../domain/ports/payment-provider.js";
 import { approvalData } from "./approval-facts.js";
 import { type Candidate, paymentOf, type Site } from "./candidate.js";
 import type { LedgerCtx } from "./context.js";
 import { endWithoutEffect } from "./endings.js";
-import { insertOperation } from "./insert.js";
+import { type FirstClaim, type Inserted, insertOperation, type NewOperation } from "./insert.js";
 import { toJsonObject } from "./json.js";
 import { personNames } from "./subjects.js";
 import { move } from "./transition.js";
 import { TurnRace } from "./turn-race.js";
+import type { ClaimAtOnce } from "./types.js";
 
 const MS_PER_MINUTE = 60_000;
 
@@ -29,18 +31,26 @@ export async function store(
   one: StoredCase,
   judgement: Judgement,
   status: "PREPARED" | "AWAITING_APPROVAL",
-): Promise<Operation> {
+  claim?: ClaimAtOnce,
+): Promise<Inserted> {
   const notBeforeMs =
     judgement.notBeforeMinutes === null ? null : Math.ceil(judgement.notBeforeMinutes * MS_PER_MINUTE);
   const dueMs = status === "PREPARED" ? (notBeforeMs ?? ctx.timing.prepareGraceMs) : null;
   const { candidate, site, scopes } = one;
   const { source, intent } = candidate;
-  if (source.kind === "held")
-    return release(tx, { operation: source.operation, source, judgement, scopes, notBeforeMs, dueMs });
+  if (source.kind === "held") {
+    const held = { operation: source.operation, source, judgement, scopes, notBeforeMs, dueMs };
+    return { operation: await release(tx, held), claim: null };
+  }
   const { proposal } = source;
   const payment = paymentOf(candidate, site);
-  const made = await insertOperation(tx, {
-    id: ctx.ids.next("op_"),
+  const id = ctx.ids.next("op_");
+  const claimed =
+    claim !== undefined && notBeforeMs === null && !ctx.contracts[intent.kind].local
+      ? firstClaim(ctx, claim, { id, key: candidate.key, ...intent, ...proposal.landing })
+      : null;
+  const operation: NewOperation = {
+    id,
     status,
     intent,
     contractVersion: ctx.contracts[intent.kind].version,
@@ -65,10 +75,19 @@ export async function store(
     actor: `run:${proposal.runId}`,
     notBeforeMs: status === "PREPARED" ? notBeforeMs : null,
     dueMs,
-  });
+  };
+  const made = await insertOperation(tx, operation, claimed);
   if (made === null) throw new TurnRace();
   return made;
 }
+
+const firstClaim = (ctx: LedgerCtx, claim: ClaimAtOnce, material: RequestMaterial): FirstClaim => ({
+  worker: claim.worker,
+  leaseMs: ctx.timing.leaseMs,
+  timeoutMs: ctx.timing.providerTimeoutMs,
+  attemptId: ctx.ids.next("att_"),
+  request: claim.buildRequest(material),
+});
 
 async function release(
   tx: Tx,

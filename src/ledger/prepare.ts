@@ -23,7 +23,7 @@ import { judgeCandidate, type Verdict } from "./judge-candidate.js";
 import { type StoredCase as Case, store, voidHeld } from "./prepare-store.js";
 import { getOperation } from "./reads.js";
 import { TurnRace } from "./turn-race.js";
-import type { PerCall, PrepareTurn, Proposal, TurnEntry } from "./types.js";
+import type { ClaimAtOnce, PerCall, PrepareTurn, Proposal, TurnEntry } from "./types.js";
 import {
   keyIsHeld,
   lockOperations,
@@ -210,7 +210,9 @@ async function decide(
     const last = index === firsts.length - 1;
     blocked ||= verdict.is === "hold" || verdict.is === "drift";
     const seen = verdict.is === "allow" && !(blocked && last);
-    verdicts.set(one.candidate.key, seen ? await reserve(tx, ctx, one, verdict) : verdict);
+    // Alone in its turn nothing can hold it any more: it may be claimed with the same commit.
+    const claim = firsts.length === 1 ? turn.claim : undefined;
+    verdicts.set(one.candidate.key, seen ? await reserve(tx, ctx, one, verdict, claim) : verdict);
   }
   if (savepoint && blocked) {
     await tx.sql(undefined, "ROLLBACK TO SAVEPOINT turn_tried");
@@ -272,11 +274,12 @@ async function reserve(
   ctx: LedgerCtx,
   one: Case,
   verdict: Extract<Verdict, { is: "allow" }>,
+  claim: ClaimAtOnce | undefined,
 ): Promise<Verdict> {
-  const operation = await store(tx, ctx, one, verdict.judgement, "PREPARED");
+  const stored = await store(tx, ctx, one, verdict.judgement, "PREPARED", claim);
   const payment = paymentOf(one.candidate, one.site);
   if (payment !== null) payment.left -= one.candidate.intent.amountMinor;
-  return { ...verdict, operation };
+  return { ...verdict, stored };
 }
 
 async function conclude(
@@ -298,10 +301,10 @@ async function conclude(
       return refuse(tx, ctx, candidate, verdict, verdict.judgement);
     case "allow":
       if (blocked) return ready(candidate);
-      if (verdict.operation === null)
-        throw new CountersignError("not_stored", `call ${callId} was not stored`);
-      tx.afterCommit(wakeFor(ctx, verdict.operation));
-      return { callId, outcome: "prepared", operation: verdict.operation, judgement: verdict.judgement };
+      if (verdict.stored === null) throw new CountersignError("not_stored", `call ${callId} was not stored`);
+      // Who has the claim sends it; if nobody does, the end of its lease is due.
+      if (verdict.stored.claim === null) tx.afterCommit(wakeFor(ctx, verdict.stored.operation));
+      return { callId, outcome: "prepared", judgement: verdict.judgement, ...verdict.stored };
     case "drift": {
       if (candidate.source.kind !== "held")
         throw new CountersignError("not_held", `call ${callId} was not held`);
@@ -310,7 +313,7 @@ async function conclude(
       return { callId, outcome: "drifted", operation, judgement, changes };
     }
     case "hold": {
-      const operation = await store(tx, ctx, one, verdict.judgement, "AWAITING_APPROVAL");
+      const { operation } = await store(tx, ctx, one, verdict.judgement, "AWAITING_APPROVAL");
       await turn.onHold(tx, { callId, operation, judgement: verdict.judgement });
       return { callId, outcome: "held", operation, judgement: verdict.judgement };
     }

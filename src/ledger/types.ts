@@ -13,7 +13,7 @@ import type {
   RefundScope,
 } from "../domain/operation.js";
 import type { Judge, Judgement } from "../domain/ports/judge.js";
-import type { StoredRequest } from "../domain/ports/payment-provider.js";
+import type { RequestMaterial, StoredRequest } from "../domain/ports/payment-provider.js";
 import type { Move } from "../domain/recovery.js";
 import type { ResolvingRefusal } from "../domain/resolving.js";
 
@@ -89,12 +89,29 @@ export interface PrepareTurn {
   readonly judge: Judge<Tx>;
   /** Arms the approval of an operation that was just stored as AWAITING_APPROVAL; same transaction. */
   onHold(tx: Tx, held: { callId: CallId; operation: Operation; judgement: Judgement }): Promise<void>;
+  /** Who sends at once what needs nobody's approval. Left out: claimed by whoever drives it. */
+  readonly claim?: ClaimAtOnce;
+}
+
+/**
+ * PREPARE and claim in one commit: for a turn of one write that is allowed without cooling off and happens outside. Frozen, it is
+ * only prepared. The lease runs from the commit: whoever gets the claim sends it next.
+ */
+export interface ClaimAtOnce {
+  readonly worker: string;
+  readonly buildRequest: (material: RequestMaterial) => StoredRequest;
 }
 
 /** What became of one call. Nothing is `prepared` unless nothing of the turn is `held` or `drifted`. */
 export type PerCall =
-  /** Reserved; may be claimed. */
-  | { callId: CallId; outcome: "prepared"; operation: Operation; judgement: Judgement }
+  /** Reserved; may be claimed, or is: then by `claim`, which nobody else has. */
+  | {
+      callId: CallId;
+      outcome: "prepared";
+      operation: Operation;
+      judgement: Judgement;
+      claim: Claim | null;
+    }
   /** Stored without a reservation; waits for its approval. `judgement` is null when it was held before and not judged again. */
   | { callId: CallId; outcome: "held"; operation: Operation; judgement: Judgement | null }
   /** Allowed, but a sibling is held: no row, nothing reserved. An approved sibling keeps its row and its approval. */

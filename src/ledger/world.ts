@@ -49,10 +49,11 @@ interface OrderLockRow {
   left_minor: bigint;
 }
 
-const ORDER_COLUMNS = `o.id, o.ref, o.customer_id, c.ref AS customer_ref, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
+/** Looked up one by one: a join would be planned for many orders and could read all customers. */
+const CUSTOMER_REF = "(SELECT c.ref FROM customers c WHERE c.id = o.customer_id) AS customer_ref";
+const ORDER_COLUMNS = `o.id, o.ref, o.customer_id, ${CUSTOMER_REF}, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
        p.captured - p.reserved - p.refunded - p.refunded_elsewhere AS left_minor`;
-const PAID_ORDERS =
-  "FROM orders o JOIN payments p ON p.order_id = o.id JOIN customers c ON c.id = o.customer_id";
+const PAID_ORDERS = "FROM orders o JOIN payments p ON p.order_id = o.id";
 
 /**
  * Operations that may answer for one of the keys (live ones, and ended ones that a ticket is told again), and those of the ids;
@@ -137,8 +138,8 @@ FOR NO KEY UPDATE OF o, p`;
 
 /** $1 order references. For orders without a payment. */
 const LOCK_UNPAID_ORDERS = `
-SELECT o.id, o.ref, o.customer_id, c.ref AS customer_ref
-FROM orders o JOIN customers c ON c.id = o.customer_id
+SELECT o.id, o.ref, o.customer_id, ${CUSTOMER_REF}
+FROM orders o
 WHERE o.ref = ANY($1::text[])
 ORDER BY o.id
 FOR NO KEY UPDATE OF o`;

@@ -3,8 +3,7 @@ import type Stripe from "stripe";
 import { assertNever } from "../domain/assert-never.js";
 import { CountersignError } from "../domain/errors.js";
 import { amountToJson } from "../domain/money.js";
-import type { Operation } from "../domain/operation.js";
-import type { StoredRequest } from "../domain/ports/payment-provider.js";
+import type { RequestMaterial, StoredRequest } from "../domain/ports/payment-provider.js";
 
 /** Stripe cuts no metadata, it refuses: values may have 500 characters. */
 const METADATA_VALUE_MAX = 500;
@@ -14,7 +13,7 @@ const METADATA_VALUE_MAX = 500;
  *
  * @throws CountersignError for an operation that has no request: a local effect, or one without its landing
  */
-export function buildRequest(operation: Operation): StoredRequest {
+export function buildRequest(operation: RequestMaterial): StoredRequest {
   switch (operation.kind) {
     case "refund":
       if (operation.paymentIntent === null || operation.amountMinor <= 0n) {
@@ -56,14 +55,14 @@ export function buildRequest(operation: Operation): StoredRequest {
  *
  * @throws CountersignError
  */
-export function checkRequest(operation: Operation, request: StoredRequest): void {
+export function checkRequest(operation: RequestMaterial, request: StoredRequest): void {
   const expected = buildRequest(operation);
   if (JSON.stringify(ordered(expected)) !== JSON.stringify(ordered(request))) {
     throw unfit(operation, "the stored request is not this operation's");
   }
 }
 
-const unfit = (operation: Operation, why: string): CountersignError =>
+const unfit = (operation: RequestMaterial, why: string): CountersignError =>
   new CountersignError("request_mismatch", `${operation.id}: ${why}.`, {
     ids: { operationId: operation.id },
   });

@@ -15,6 +15,12 @@ export interface StoredRequest {
   params: { [key: string]: string | number | boolean | { [key: string]: string } };
 }
 
+/** What a request is built of. An `Operation` is one; so is one that is about to be stored. */
+export type RequestMaterial = Pick<
+  Operation,
+  "id" | "key" | "kind" | "paymentIntent" | "providerSubscription" | "amountMinor" | "atPeriodEnd"
+>;
+
 export interface SendOptions {
   idempotencyKey: string;
   /** For headers and body together. */
@@ -50,7 +56,7 @@ export interface ReadOptions {
 
 export interface PaymentProvider {
   /** The request for this operation. Pure; called once, for the first attempt. */
-  buildRequest(operation: Operation): StoredRequest;
+  buildRequest(operation: RequestMaterial): StoredRequest;
   /** Sends once and judges the answer against the operation's material fields (the postcondition). */
   execute(operation: Operation, request: StoredRequest, options: SendOptions): Promise<AttemptOutcome>;
   /** Everything the provider lists for one target, to the last page, with its balance. */

@@ -10,6 +10,9 @@ const FILERS = 50;
 /** Orders beside the ones that arms may use up: for the recording. */
 export const SPARE_ORDERS = 16;
 
+/** Orders that were refunded before any arm begins. */
+export const EARLIER_ORDERS = 1_000;
+
 /** The totals of the default policy, with lines that no run reaches: they are counted, and nothing is held. */
 const COUNTED = `
       - { per: order, windowHours: 720, count: 1000000, then: hold }

@@ -1,7 +1,7 @@
 /** The product's way from an intent to CONFIRMED, on the ledger's own functions: prepare, claim, settle. */
 import { sendClaimed } from "../../../dispatch/index.js";
 import type { Operation } from "../../../domain/operation.js";
-import { claim, prepareTurn, settle } from "../../../ledger/index.js";
+import { prepareTurn, settle } from "../../../ledger/index.js";
 import { makeJudge } from "../../../policy/index.js";
 import type { ReconcileCtx } from "../../../reconcile/index.js";
 import { AMOUNT_MINOR, CURRENCY, effectRef, type Owner, paymentIntent, proposalFor } from "./premises.js";
@@ -21,15 +21,16 @@ export async function carryOut(
   const callId = ctx.ids.next("call_");
   const proposal = proposalFor(n, owner, callId);
   const [call] = await ctx.db.tx((tx) =>
-    prepareTurn(tx, ctx, { calls: [{ callId, proposal }], judge, onHold: async () => {} }),
+    prepareTurn(tx, ctx, {
+      calls: [{ callId, proposal }],
+      judge,
+      onHold: async () => {},
+      claim: { worker: ctx.worker, buildRequest: (material) => ctx.provider.buildRequest(material) },
+    }),
   );
   if (call?.outcome !== "prepared") throw new Error(`not prepared: ${JSON.stringify(call?.outcome)}`);
-  const claimed = await claim(ctx, {
-    operation: call.operation,
-    worker: ctx.worker,
-    request: ctx.provider.buildRequest(call.operation),
-  });
-  if (!claimed.claimed) throw new Error(`not claimed: ${claimed.why}`);
+  const claimed = call.claim;
+  if (claimed === null) throw new Error("not claimed");
   if (asking === "wire") return confirmed(await sendClaimed(ctx, claimed));
   const { operation } = claimed;
   const settled = await settle(ctx, {

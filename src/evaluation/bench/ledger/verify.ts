@@ -1,7 +1,7 @@
 /** After every arm: each operation is CONFIRMED by the three right events and one attempt, and the money adds up. */
 import type { OpenDb } from "../../../db/connect.js";
 import { verifyAudit } from "../../../ledger/index.js";
-import { AMOUNT_MINOR } from "./premises.js";
+import { AMOUNT_MINOR, EARLIER_ORDERS } from "./premises.js";
 
 interface Counts {
   total: number;
@@ -20,10 +20,11 @@ SELECT count(*)::int AS total,
   (SELECT sum(reserved) FROM payments)::bigint AS reserved, (SELECT sum(refunded) FROM payments)::bigint AS refunded
 FROM operations o`;
 
-/** What is wrong; empty: nothing. `chained`: the whole audit chain is recomputed too. */
-export async function wrongWith(db: OpenDb, operations: number, chained: boolean): Promise<string[]> {
+/** What is wrong after an arm carried out so many; empty: nothing. `chained`: the whole audit chain is recomputed too. */
+export async function wrongWith(db: OpenDb, carriedOut: number, chained: boolean): Promise<string[]> {
   const [counts] = await db.sql<Counts>(undefined, COUNTS, [AMOUNT_MINOR]);
   if (counts === undefined) return ["nothing was counted"];
+  const operations = carriedOut + EARLIER_ORDERS;
   const expected = BigInt(operations) * BigInt(AMOUNT_MINOR);
   const audit = chained ? (await verifyAudit(db)).broken : [];
   return [
