@@ -15,7 +15,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setMaxListeners } from "node:events";
 import type { Readable } from "node:stream";
 import Stripe from "stripe";
-import { Pool } from "undici";
+import { type Dispatcher, Pool } from "undici";
 
 export type TransportFailure =
   /** The gate refused, so nothing was sent. */
@@ -116,40 +116,95 @@ interface OneRequest {
 
 /** @throws Error without a `code`, so that the package does not take it for a reason to repeat */
 async function exchangeOnce(pool: Pool, request: OneRequest, call: Call): Promise<void> {
-  const { exchange, options } = call;
-  const stop = new AbortController();
-  const end = (failure: TransportFailure): void => {
-    exchange.failure ??= failure;
-    stop.abort();
-  };
-  const deadline = performance.now() + options.timeoutMs;
-  const timer = setTimeout(() => end({ kind: "timeout" }), options.timeoutMs);
-  const onAbort = (): void => end({ kind: "aborted" });
-  if (options.signal !== undefined) {
+  const { signal, timeoutMs } = call.options;
+  const running = new Running(call.exchange, performance.now() + timeoutMs);
+  const timer = setTimeout(() => running.end({ kind: "timeout" }), timeoutMs);
+  const onAbort = (): void => running.end({ kind: "aborted" });
+  if (signal !== undefined) {
     // One signal stops all calls of a worker; Node would take ten of them for a leak.
-    setMaxListeners(0, options.signal);
-    options.signal.addEventListener("abort", onAbort, { once: true });
+    setMaxListeners(0, signal);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
   }
-  if (options.signal?.aborted === true) onAbort();
   try {
-    const answer = await pool.request({
-      path: request.path,
-      method: request.method as "GET" | "POST" | "DELETE",
-      headers: textHeaders(request.headers),
-      body: bodyOf(request, call, { deadline, stopped: stop.signal, end }),
-      signal: stop.signal,
-    });
-    exchange.status = answer.statusCode;
-    exchange.headers = textHeaders(answer.headers);
-    exchange.body = await answer.body.text();
+    if (!running.ended) {
+      const { path, method, headers } = request;
+      const body = bodyOf(request, call, running);
+      pool.dispatch({ path, method: method as "GET", headers: textHeaders(headers), body }, running);
+    }
+    await running.done;
   } catch (error) {
-    end({ kind: "connection", code: networkCode(error) });
+    running.end({ kind: "connection", code: networkCode(error) });
     throw new Error("the request did not come to its end", { cause: error });
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener("abort", onAbort);
+    signal?.removeEventListener("abort", onAbort);
     // A gate that is still waiting must not send afterwards.
-    stop.abort();
+    running.ended = true;
+  }
+}
+
+const ENDED = new Error("the call has ended");
+
+/** One request on its way, as the HTTP client calls it back. */
+class Running implements Dispatcher.DispatchHandler {
+  readonly done: Promise<void>;
+  readonly deadline: number;
+  ended = false;
+  readonly #exchange: Exchange;
+  readonly #chunks: Buffer[] = [];
+  #controller: Dispatcher.DispatchController | undefined;
+  #resolve: () => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+
+  constructor(exchange: Exchange, deadline: number) {
+    this.#exchange = exchange;
+    this.deadline = deadline;
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Ends the call from our side; where it waits for a connection, it is stopped when it gets one. */
+  end(failure: TransportFailure): void {
+    this.#exchange.failure ??= failure;
+    this.ended = true;
+    this.#controller?.abort(ENDED);
+    this.#reject(ENDED);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.ended) controller.abort(ENDED);
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, unknown>,
+  ): void {
+    // Interim answers (1xx) are no answer.
+    if (this.ended || status < 200) return;
+    this.#exchange.status = status;
+    this.#exchange.headers = textHeaders(headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.ended) return;
+    const [first] = this.#chunks;
+    const whole = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    const text = whole.toString("utf8");
+    this.#exchange.body = text.startsWith("\ufeff") ? text.slice(1) : text;
+    this.#resolve();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#reject(error);
   }
 }
 
@@ -157,11 +212,7 @@ async function exchangeOnce(pool: Pool, request: OneRequest, call: Call): Promis
  * Without a gate, the text. With one, an iterable that undici asks for its first part when the socket is ready, with not
  * even the request line written; undici takes any async iterable, its types name only streams.
  */
-function bodyOf(
-  request: OneRequest,
-  call: Call,
-  until: { deadline: number; stopped: AbortSignal; end(failure: TransportFailure): void },
-): string | Readable | null {
+function bodyOf(request: OneRequest, call: Call, until: Running): string | Readable | null {
   const { beforeSend } = call.options;
   if (beforeSend === undefined) {
     call.exchange.sent = true;
@@ -176,10 +227,7 @@ function bodyOf(
 }
 
 /** Returns only when the gate has said yes just now and the call still goes on. */
-async function passGate(
-  gate: () => Promise<void>,
-  until: { deadline: number; stopped: AbortSignal; end(failure: TransportFailure): void },
-): Promise<void> {
+async function passGate(gate: () => Promise<void>, until: Running): Promise<void> {
   let askedAt: number;
   do {
     askedAt = performance.now();
@@ -190,7 +238,7 @@ async function passGate(
       throw error;
     }
     if (performance.now() >= until.deadline) until.end({ kind: "timeout" });
-    if (until.stopped.aborted) throw new Error("the call has ended");
+    if (until.ended) throw ENDED;
   } while (performance.now() - askedAt > GATE_FRESH_MS);
 }
 
