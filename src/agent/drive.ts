@@ -1,10 +1,12 @@
 /**
  * The only loop. Drives one run as far as it goes now: read the rows, decide the next step, carry it out, again. Holds nothing
- * between steps, so that any worker may go on from any point at which another one died.
+ * between steps but what it has just claimed to send, so that any worker may go on from any point at which another one died: such
+ * an operation is found by the end of its lease.
  *
  * 1. Nothing is written without the lease; a lost lease ends the drive silently.
  * 2. Every wait is a row with a due time, never a sleep.
- * 3. Whatever breaks unexpectedly is tried again a bounded number of times and then ends the run as failed.
+ * 3. What this drive has claimed it sends, also when the run meanwhile became somebody else's: the operation has its own lease.
+ * 4. Whatever breaks unexpectedly is tried again a bounded number of times and then ends the run as failed.
  */
 import { assertNever } from "../domain/assert-never.js";
 import { failpoint } from "../domain/failpoints.js";
@@ -54,9 +56,10 @@ export async function driveRun(ctx: AgentCtx, runId: RunId): Promise<DriveOutcom
   const lease = await leaseRun(ctx.db, { runId, holder: ctx.worker, leaseMs: ctx.leaseMs });
   if (lease === null) return { outcome: "nothing_to_do" };
   const heart = keepLease(ctx, lease);
+  const claims: Driven["claims"] = new Map();
   try {
     await failpoint("agent.after_lease");
-    return await driveLeased(ctx, lease, heart.signal);
+    return await driveLeased(ctx, lease, heart.signal, claims);
   } catch (error) {
     if (error instanceof LeaseLost || heart.signal.aborted) return { outcome: "fenced" };
     // A database that is away keeps its rows: the lease runs out and somebody goes on.
@@ -64,15 +67,35 @@ export async function driveRun(ctx: AgentCtx, runId: RunId): Promise<DriveOutcom
     return await onTrouble(ctx, lease, error, heart.signal);
   } finally {
     heart.stop();
+    await sendLeftOver(ctx, claims);
   }
 }
 
-async function driveLeased(ctx: AgentCtx, lease: RunLease, signal: AbortSignal): Promise<DriveOutcome> {
+/** Something came between a claim and its sending. */
+async function sendLeftOver(ctx: AgentCtx, claims: Driven["claims"]): Promise<void> {
+  for (const claim of claims.values()) {
+    try {
+      await ctx.gate.send(claim);
+    } catch (error) {
+      ctx.log.warn(
+        { operationId: claim.operation.id, err: error },
+        "what was claimed could not be sent; it is looked at when its lease ends",
+      );
+    }
+  }
+}
+
+async function driveLeased(
+  ctx: AgentCtx,
+  lease: RunLease,
+  signal: AbortSignal,
+  claims: Driven["claims"],
+): Promise<DriveOutcome> {
   for (let phase = 0; phase < MAX_PHASES; phase += 1) {
     const view = await viewRun(ctx.db, lease.runId);
     if (view === null || isRunEnd(view.run.state)) throw new LeaseLost(lease.runId);
     addCorrelation({ runId: lease.runId, ticketId: view.run.ticketId });
-    const outcome = await carryOut(ctx, { lease, view, signal });
+    const outcome = await carryOut(ctx, { lease, view, signal, claims });
     if (outcome.goOn) continue;
     return "ended" in outcome
       ? { outcome: "ended", state: outcome.ended }
@@ -123,7 +146,7 @@ async function onTrouble(
     }
     await endNow(
       ctx,
-      { lease, view, signal },
+      { lease, view, signal, claims: new Map() },
       {
         state: "failed",
         code: "internal_error",

@@ -7,14 +7,14 @@ import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids
 import type { Actor, Operation, OperationKind } from "../domain/operation.js";
 import type { Db, Tx } from "../domain/ports/database.js";
 import type { Logger } from "../domain/ports/logger.js";
-import type { Proposal } from "../ledger/index.js";
+import type { Claim, Proposal } from "../ledger/index.js";
 import type { RunsCtx } from "../runs/index.js";
 import type { Planner, PlannerSettings } from "./planner.js";
 
 /** What became of one write of a turn, as far as the agent needs it. */
 export type PerCall =
-  /** Reserved and committed; may be dispatched. */
-  | { callId: CallId; outcome: "prepared"; operation: Operation }
+  /** Reserved and committed; may be dispatched. With a claim it is for who prepared it to send, and for nobody else. */
+  | { callId: CallId; outcome: "prepared"; operation: Operation; claim: Claim | null }
   | { callId: CallId; outcome: "held"; operation: Operation }
   /** Allowed, but a sibling is held: nothing reserved yet. */
   | { callId: CallId; outcome: "ready" }
@@ -34,10 +34,19 @@ export type { Proposal } from "../ledger/index.js";
 
 /** The gate between a turn and its effects. */
 export interface TurnGate {
-  /** `ledger.prepareTurn` with the judge, and `approvals.request` for what is held. One transaction, the caller's. */
+  /**
+   * `ledger.prepareTurn` with the judge, and `approvals.request` for what is held. One transaction, the caller's. `sendNext`:
+   * what needs nobody's approval is claimed in it too, for the caller to `send` as soon as it has committed.
+   */
   prepare(
     tx: Tx,
-    turn: { runId: RunId; turnId: TurnId; ticketId: TicketId; proposals: readonly Proposal[] },
+    turn: {
+      runId: RunId;
+      turnId: TurnId;
+      ticketId: TicketId;
+      proposals: readonly Proposal[];
+      sendNext: boolean;
+    },
   ): Promise<readonly PerCall[]>;
   /** `approvals.releaseTurn`: idempotent, so that it may be repeated after a crash. `calls` are all writes of the turn in its order. */
   release(
@@ -61,6 +70,8 @@ export interface TurnGate {
   reconsider(tx: Tx, turn: { turnId: TurnId }): Promise<readonly OperationId[]>;
   /** `dispatch.drive`: claim, send, settle. Returns the operation as it then stands; never throws for an outcome. */
   drive(operationId: OperationId): Promise<Operation>;
+  /** `dispatch.sendClaimed`: the same for what was claimed with its turn. */
+  send(claim: Claim): Promise<Operation>;
   operation(db: Db | Tx, operationId: OperationId): Promise<Operation | null>;
   /** Operations that may have, or had, an effect on this order, oldest first. */
   liveOn(db: Db | Tx, target: { kind: OperationKind; orderRef: string }): Promise<readonly Operation[]>;

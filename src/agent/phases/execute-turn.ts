@@ -3,6 +3,7 @@
  * under its call. What was carried out before a crash is found in the ledger, never repeated.
  */
 import { failpoint } from "../../domain/failpoints.js";
+import type { OperationId } from "../../domain/ids.js";
 import type { Operation } from "../../domain/operation.js";
 import {
   decideCall,
@@ -76,9 +77,7 @@ async function runHere(ctx: AgentCtx, driven: Driven, call: ToolCall): Promise<n
 /** A call with an operation: what its row says, after it was carried out as far as that goes now. */
 async function carryOut(ctx: AgentCtx, driven: Driven, call: ToolCall): Promise<Waiting | null> {
   if (call.operationId === null) throw new Error(`${call.id} has no operation`);
-  let operation: Operation | null = await ctx.gate.operation(ctx.db, call.operationId);
-  if (operation === null) throw new Error(`the operation ${call.operationId} of ${call.id} is gone`);
-  if (operation.status === "PREPARED") operation = await ctx.gate.drive(operation.id);
+  const operation = await sent(ctx, driven, call.operationId);
   await failpoint("agent.after_tool_ran");
   if (operation.id !== call.operationId) return "moved";
   // Asked for before by somebody else, or by a sibling: the outcome is told as that one's.
@@ -102,6 +101,18 @@ async function carryOut(ctx: AgentCtx, driven: Driven, call: ToolCall): Promise<
     });
   });
   return waits ? answer.waitsFor : "moved";
+}
+
+/** The operation as it stands once what can be done for it now is done. */
+async function sent(ctx: AgentCtx, driven: Driven, id: OperationId): Promise<Operation> {
+  const claim = driven.claims.get(id);
+  if (claim !== undefined) {
+    driven.claims.delete(id);
+    return ctx.gate.send(claim);
+  }
+  const operation = await ctx.gate.operation(ctx.db, id);
+  if (operation === null) throw new Error(`the operation ${id} is gone`);
+  return operation.status === "PREPARED" ? ctx.gate.drive(id) : operation;
 }
 
 /** The approval stands in this turn from now on: it is released like any held turn. */

@@ -1,5 +1,7 @@
 /** What every phase of a run works with, and how it ends. */
+import type { OperationId } from "../../domain/ids.js";
 import type { RunEnd, RunState } from "../../domain/run.js";
+import type { Claim } from "../../ledger/index.js";
 import { type GiveBack, giveBack, type RunLease, type RunView } from "../../runs/index.js";
 import type { AgentCtx } from "../ports.js";
 
@@ -9,6 +11,8 @@ export interface Driven {
   view: RunView;
   /** Aborted when the lease is lost. */
   signal: AbortSignal;
+  /** What this drive has claimed with a turn and not sent yet. */
+  claims: Map<OperationId, Claim>;
 }
 
 export type PhaseOutcome =

@@ -7,6 +7,7 @@ import { sha256Hex } from "../../domain/canonical.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Tx } from "../../domain/ports/database.js";
+import type { Claim } from "../../ledger/index.js";
 import {
   decideCall,
   finishCall,
@@ -46,7 +47,7 @@ export async function resolveTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Pr
     return park(ctx, driven, { to: "awaiting_binding", dueInMs: ctx.confirmGraceMs, clock: "stops" });
   }
   const held = await ctx.db.tx(async (tx) => {
-    const isHeld = await decideAll(tx, ctx, view, turn, calls);
+    const isHeld = await decideAll(tx, ctx, driven, turn, calls);
     await failpoint("agent.after_turn_prepared");
     if (view.run.state !== "running") await setRunning(tx, lease);
     await moveTurn(tx, lease, { turnId: turn.id, to: isHeld ? "held" : "released" });
@@ -66,10 +67,11 @@ const isWrite = ({ parsed }: Read): boolean => parsed.ok && isWriteCall(parsed.c
 async function decideAll(
   tx: Tx,
   ctx: AgentCtx,
-  view: RunView,
+  driven: Driven,
   turn: Turn,
   calls: readonly Read[],
 ): Promise<boolean> {
+  const { view } = driven;
   // Read again inside the transaction: the filer may have changed the customer since.
   const ticket = (await getTicket(tx, view.ticket.id)) ?? view.ticket;
   const scope = scopeOf(ticket);
@@ -93,7 +95,9 @@ async function decideAll(
     if ("sentence" in proposal) await answer(tx, call, proposal, "refused");
     else proposals.push({ call, proposal });
   }
-  return proposals.length > 0 && (await putToGate(tx, ctx, view, turn, proposals));
+  // Alone in its turn it is sent next: nothing comes between the claim and the sending.
+  const sendNext = calls.length === 1;
+  return proposals.length > 0 && (await putToGate(tx, ctx, driven, turn, { proposals, sendNext }));
 }
 
 const answer = (
@@ -178,22 +182,30 @@ function lookedUpBefore(view: RunView, turn: Turn): Set<string> {
 async function putToGate(
   tx: Tx,
   ctx: AgentCtx,
-  view: RunView,
+  { view, claims }: Driven,
   turn: Turn,
-  proposals: readonly { call: ToolCall; proposal: Proposal }[],
+  asked: { proposals: readonly { call: ToolCall; proposal: Proposal }[]; sendNext: boolean },
 ): Promise<boolean> {
+  const { proposals, sendNext } = asked;
   const answers = await ctx.gate.prepare(tx, {
     runId: view.run.id,
     turnId: turn.id,
     ticketId: view.ticket.id,
     proposals: proposals.map(({ proposal }) => proposal),
+    sendNext,
   });
   const byCall = new Map<string, PerCall>(answers.map((one) => [one.callId, one]));
   for (const { call, proposal } of proposals) {
     const given = byCall.get(call.id);
     if (given === undefined) throw new Error(`the gate did not answer ${call.id}`);
     await applyAnswer(tx, ctx, view, { call, answer: given, proposal });
+    if (given.outcome === "prepared") keepClaim(tx, claims, given.claim);
     if (given.outcome === "refused") tx.afterCommit(() => ctx.forbidden("policy"));
   }
   return answers.some((one) => one.outcome === "held");
+}
+
+/** Once it is committed; undone, there is no claim. */
+function keepClaim(tx: Tx, claims: Driven["claims"], claim: Claim | null): void {
+  if (claim !== null) tx.afterCommit(() => claims.set(claim.operation.id, claim));
 }

@@ -1,7 +1,7 @@
 /** The gate between a turn and its effects: the ledger prepares, the policy judges, approvals hold, dispatch carries out. */
 import type { PerCall, Proposal, TurnGate } from "../../agent/index.js";
 import { bindingWasConfirmed, ownerGone, releaseTurn, request } from "../../approvals/index.js";
-import { type DispatchCtx, drive } from "../../dispatch/index.js";
+import { type DispatchCtx, drive, sendClaimed } from "../../dispatch/index.js";
 import { CountersignError } from "../../domain/errors.js";
 import { getOperation, type PerCall as LedgerCall, liveOn, prepareTurn } from "../../ledger/index.js";
 
@@ -13,6 +13,9 @@ export function turnGate(ctx: DispatchCtx): TurnGate {
       const calls = await prepareTurn(tx, ctx, {
         calls: turn.proposals.map((proposal: Proposal) => ({ callId: proposal.callId, proposal })),
         judge: approvals.judge,
+        ...(turn.sendNext
+          ? { claim: { worker: ctx.worker, buildRequest: (material) => ctx.provider.buildRequest(material) } }
+          : {}),
         onHold: async (on, held) => {
           await request(on, approvals, {
             operation: held.operation,
@@ -36,6 +39,7 @@ export function turnGate(ctx: DispatchCtx): TurnGate {
     },
     reconsider: (tx, turn) => bindingWasConfirmed(tx, approvals, turn),
     drive: (operationId) => drive(ctx, operationId),
+    send: (claim) => sendClaimed(ctx, claim),
     operation: (db, operationId) => getOperation(db, operationId),
     liveOn: (db, target) => liveOn(db, target),
     abandon: async (tx, run) => {
@@ -65,6 +69,7 @@ function asAgentCall(call: LedgerCall): PerCall {
     case "refused":
       return { callId: call.callId, outcome: "refused", code: call.code, sentence: call.sentence };
     case "prepared":
+      return { callId: call.callId, outcome: "prepared", operation: call.operation, claim: call.claim };
     case "held":
     case "same":
     case "denied_before":
