@@ -114,7 +114,7 @@ const WITH_CLAIM: ClaimParts = {
 )`,
   joined: "LEFT JOIN c ON true",
   columns: ", version, attempts, lease_token, lease_holder, lease_until, first_claimed_at, request",
-  values: `, (c.id IS NOT NULL)::int, CASE WHEN c.id IS NULL THEN 0 ELSE ${FIRST_ATTEMPT} END, (c.id IS NOT NULL)::int,
+  values: `, 1 + (c.id IS NOT NULL)::int, CASE WHEN c.id IS NULL THEN 0 ELSE ${FIRST_ATTEMPT} END, (c.id IS NOT NULL)::int,
     CASE WHEN c.id IS NOT NULL THEN :worker END, c.at_now + :lease_ms::int * interval '1 millisecond', c.at_now,
     CASE WHEN c.id IS NOT NULL THEN :request::jsonb END`,
   status: "CASE WHEN c.id IS NULL THEN :to::text ELSE :claimed_to::text END",

@@ -1,5 +1,6 @@
 /** One run through the loop with its real neighbours and a stand-in model: what is held, done, told, and ended. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { armFailpoint } from "../../src/domain/failpoints.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { inOrder, type MessagesStub, says, startMessagesStub, use, uses } from "../support/messages-stub.js";
@@ -62,6 +63,36 @@ describe("a refund", () => {
     ]);
     const last = stub.requests.at(-1)?.body.messages.at(-1);
     expect(JSON.stringify(last)).toContain("Refunded $20.00 USD");
+  });
+
+  test("alone in its turn is claimed with the turn's commit and sent once, also when the drive breaks in between", async () => {
+    await start();
+    stub.script(inOrder(uses(look("ORD-1001")), uses(refund("ORD-1001", 2_000)), says("Done.")));
+    const seen: unknown[] = [];
+    const disarm = armFailpoint(
+      "agent.after_turn_released",
+      async () => {
+        seen.push([(await world.operations()).map(({ status }) => status), await committed()]);
+        throw new Error("the drive breaks here");
+      },
+      { atPass: 2 },
+    );
+    try {
+      const { runId } = await world.fileConfirmed("ORD-1001 came broken, $20 back please");
+      await world.pump();
+      expect(seen).toEqual([[["DISPATCHED"], 0]]);
+      expect(world.logs.map(({ message }) => message)).toContain("driving the run broke");
+      expect((await world.view(runId)).run).toMatchObject({
+        state: "resolved",
+        ending: { verifiedSuccess: true },
+      });
+      expect((await world.operations()).map(({ status, attempts }) => [status, attempts])).toEqual([
+        ["CONFIRMED", 1],
+      ]);
+      expect(await committed()).toBe(1);
+    } finally {
+      disarm();
+    }
   });
 
   test("above it is held, nothing is sent, and goes out once when a supervisor has approved it in another process", async () => {

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { listPending } from "../../../approvals/index.js";
-import { type OpenDb, openDb } from "../../../db/connect.js";
+import { type OpenDb, openDb, PLAN_ONCE } from "../../../db/connect.js";
 import type { OperationId } from "../../../domain/ids.js";
 import type { Db } from "../../../domain/ports/database.js";
 import {
@@ -56,6 +56,9 @@ export async function runLists(
   const db = openDb({ url, applicationName: "countersign-bench", poolSize: 2 });
   const client = new pg.Client({ connectionString: url });
   await client.connect();
+  // Explained under the settings that the product's connections have.
+  const explainer = new pg.Client({ connectionString: url, options: PLAN_ONCE });
+  await explainer.connect();
   const reads = new Map<string, ReadCost[]>();
   const wrong: string[] = [];
   try {
@@ -74,12 +77,13 @@ export async function runLists(
         const found = await read(listen(db, sent, { undo: true }));
         if (!found) wrong.push(`${what} at ${size}: what should be found was not`);
         const costs = reads.get(what) ?? [];
-        costs.push({ size, ...(await costOf(client, sent)) });
+        costs.push({ size, ...(await costOf(explainer, sent)) });
         reads.set(what, costs);
       }
     }
     return { machine: await machineOf(db), sizes: options.rows, reads, wrong };
   } finally {
+    await explainer.end();
     await client.end();
     await db.close();
   }
