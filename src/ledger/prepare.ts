@@ -261,7 +261,7 @@ async function lockAndPlace(
     plans.push(plan);
     cases.push({ candidate, site: placed.site, scopes: plan.count });
   }
-  await lockScopes(
+  lockScopes(
     tx,
     plans.flatMap(({ lock }) => lock),
   );

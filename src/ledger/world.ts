@@ -208,22 +208,16 @@ const toOrderLock = (row: OrderLockRow): OrderLock => ({
   },
 });
 
-/** $1 names, sorted. Rows made here are locked by having been made. */
+/**
+ * $1 names. In their order; what is there already is locked and not written, also where another transaction made it while this
+ * statement waited.
+ */
 const LOCK_SCOPES = `
-WITH made AS (
-  INSERT INTO total_scopes (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO NOTHING RETURNING name
-), held AS (
-  SELECT name FROM total_scopes WHERE name = ANY($1::text[]) ORDER BY name FOR NO KEY UPDATE
-)
-SELECT name FROM made UNION ALL SELECT name FROM held`;
+INSERT INTO total_scopes (name) SELECT n.name FROM unnest($1::text[]) AS n(name) ORDER BY n.name
+ON CONFLICT (name) DO UPDATE SET name = excluded.name WHERE false`;
 
-/** Locks the totals' scopes, by name; makes those that are new. */
-export async function lockScopes(tx: Tx, names: Iterable<string>): Promise<void> {
-  let missing = [...new Set(names)].sort();
-  while (missing.length > 0) {
-    const rows = await tx.sql<{ name: string }>("ledger.lock_scopes", LOCK_SCOPES, [missing]);
-    const held = new Set(rows.map(({ name }) => name));
-    // A scope that another transaction made while this statement waited is not in its snapshot: the next one sees it.
-    missing = missing.filter((name) => !held.has(name));
-  }
+/** Locks the totals' scopes, by name, before the next statement of the transaction; makes those that are new. */
+export function lockScopes(tx: Tx, names: Iterable<string>): void {
+  const sorted = [...new Set(names)].sort();
+  if (sorted.length > 0) tx.later("ledger.lock_scopes", LOCK_SCOPES, [sorted]);
 }
