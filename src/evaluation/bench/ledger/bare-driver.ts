@@ -1,4 +1,4 @@
-/** The same statements through the bare driver: a pool, named prepared statements, and nothing else. */
+/** The same statements through the bare driver: a pool, named prepared statements one after the other, and nothing else. */
 import pg from "pg";
 import { PLAN_ONCE } from "../../../db/connect.js";
 import { inLanes, type Measured } from "./measure.js";

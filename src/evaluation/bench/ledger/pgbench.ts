@@ -62,15 +62,20 @@ export async function runPgbench(
   }
 }
 
-/** Operation numbers as the lanes of the other arms take them: each once. */
+/** Operation numbers as the lanes of the other arms take them: each once. What the product sends together is sent together. */
 function scriptOf(steps: readonly Step[], lanes: number): string {
   return [
     "\\set lane :client_id",
     `\\set n :client_id + :i * ${lanes}`,
     "\\set i :i + 1",
-    ...steps.map((step) =>
-      step.is === "statement" ? `${withParameters(step)};` : `${step.is === "begin" ? BEGIN : "COMMIT"};`,
-    ),
+    ...steps.flatMap((step, index) => {
+      const before = steps[index - 1]?.withNext === true;
+      return [
+        ...(step.withNext && !before ? ["\\startpipeline"] : []),
+        step.is === "statement" ? `${withParameters(step)};` : `${step.is === "begin" ? BEGIN : "COMMIT"};`,
+        ...(before && !step.withNext ? ["\\endpipeline"] : []),
+      ];
+    }),
     "",
   ].join("\n");
 }

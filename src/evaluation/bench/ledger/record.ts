@@ -12,14 +12,25 @@ import { customerOf, filerOf, type Owner, orderRef, padded, paymentIntent } from
 /** A parameter: fixed text, and what stands in it of the operation; null is NULL. */
 export type Template = readonly (string | Slot)[] | null;
 
-export type Step =
-  | { readonly is: "begin" | "commit" }
-  | {
-      readonly is: "statement";
-      readonly name: string;
-      readonly text: string;
-      readonly parameters: readonly Template[];
-    };
+export type Step = Travels &
+  (
+    | { readonly is: "begin" | "commit" }
+    | {
+        readonly is: "statement";
+        readonly name: string;
+        readonly text: string;
+        readonly parameters: readonly Template[];
+      }
+  );
+
+interface Travels {
+  /** Not waited for: it is sent together with the next one. */
+  readonly withNext: boolean;
+}
+
+/** How often the client waits for the server in these steps. */
+export const roundTrips = (steps: readonly Step[]): number =>
+  steps.filter(({ withNext }) => !withNext).length;
 
 /** Something that names an operation or its rows. */
 export interface Slot {
@@ -96,9 +107,11 @@ export async function checkNames(db: OpenDb, at: number): Promise<void> {
   }
 }
 
-export type Sent =
-  | { readonly is: "begin" | "commit" }
-  | { readonly is: "statement"; name: string; text: string; params: readonly unknown[] };
+export type Sent = Travels &
+  (
+    | { readonly is: "begin" | "commit" }
+    | { readonly is: "statement"; name: string; text: string; params: readonly unknown[] }
+  );
 
 class Undone extends Error {}
 
@@ -108,7 +121,7 @@ export function listen(db: OpenDb, sent: Sent[], options: { undo: boolean } = { 
     (on: SqlRunner): SqlRunner["sql"] =>
     (name, text, params) => {
       if (name === undefined) throw new Error("an unnamed statement is no part of the hot path");
-      sent.push({ is: "statement", name, text, params: params ?? [] });
+      sent.push({ is: "statement", withNext: false, name, text, params: params ?? [] });
       return on.sql(name, text, params);
     };
   return {
@@ -119,19 +132,19 @@ export function listen(db: OpenDb, sent: Sent[], options: { undo: boolean } = { 
       let value: { is: Awaited<ReturnType<typeof fn>> } | undefined;
       try {
         return await db.tx(async (tx) => {
-          sent.push({ is: "begin" });
+          sent.push({ is: "begin", withNext: true });
           const heard: Tx = {
             kind: "tx",
             afterCommit: (callback) => tx.afterCommit(callback),
             later: (name, text, params) => {
-              sent.push({ is: "statement", name, text, params: params ?? [] });
+              sent.push({ is: "statement", withNext: true, name, text, params: params ?? [] });
               tx.later(name, text, params);
             },
             sql: runner(tx),
           };
           value = { is: await fn(heard) };
           if (options.undo) throw new Undone();
-          sent.push({ is: "commit" });
+          sent.push({ is: "commit", withNext: false });
           return value.is;
         }, how);
       } catch (error) {
@@ -173,6 +186,7 @@ export async function record(
     one.is === "statement"
       ? {
           is: one.is,
+          withNext: one.withNext,
           name: one.name,
           text: one.text,
           parameters: one.params.map((param) => template(param, slots)),

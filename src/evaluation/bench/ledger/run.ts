@@ -10,7 +10,7 @@ import { inLanes, type Measured } from "./measure.js";
 import { pgbenchVersion, runPgbench } from "./pgbench.js";
 import { type Owner, SPARE_ORDERS, type Totals } from "./premises.js";
 import { carryOut } from "./product.js";
-import { checkNames, record, type Step } from "./record.js";
+import { checkNames, record, roundTrips, type Step } from "./record.js";
 import { type BenchDatabases, type BenchPorts, productOn, type Seeded, seed, withCopy } from "./scene.js";
 import { type ProviderStub, startProviderStub } from "./start-provider-stub.js";
 import { wrongWith } from "./verify.js";
@@ -35,7 +35,7 @@ export interface LedgerBench {
   /** What is not as it must be after an arm; empty: nothing. */
   readonly wrong: readonly string[];
   readonly machine: string;
-  /** Statements of one operation, BEGIN and COMMIT included. */
+  /** How often the product waits for the database in one operation. */
   readonly roundTrips: Readonly<Record<Totals, number>>;
 }
 
@@ -122,7 +122,7 @@ class Bench {
       leftOut,
       wrong: this.#wrong,
       machine: await withCopy(databases, "none", (db) => machineOf(db), 1),
-      roundTrips: { none: templates.none.length, totals: templates.totals.length },
+      roundTrips: { none: roundTrips(templates.none), totals: roundTrips(templates.totals) },
     };
   }
 
