@@ -16,7 +16,6 @@ import { isApprovalId } from "../domain/ids.js";
 import type { OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import { cutText } from "../domain/text/cut.js";
-import * as ledger from "../ledger/index.js";
 import type { ApprovalsContext } from "./context.js";
 import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
@@ -121,24 +120,28 @@ async function answerIn(
       ? ({ act: "none", because: "stale_card" } as const)
       : decideClick(asked, { approval, reading, policy, ...present });
   const voter = reading.ok ? voterOf(reading, click) : null;
-  return carryOut(tx, ctx, { approval, decision, voter, click });
+  return carryOut(tx, ctx, { approval, decision, voter, click, frozen: present.frozen });
 }
 
 interface Present {
   readonly operationStatus: OperationStatus;
   readonly filers: readonly string[];
   readonly now: Date;
+  /** Sending of its kind is frozen. */
+  readonly frozen: boolean;
 }
 
 /** Read after the approval's lock: an operation that awaits its approval cannot move without it. */
 async function readPresent(tx: Tx, approval: Approval): Promise<Present> {
-  const [row] = await tx.sql<{ status: OperationStatus; filers: string[]; now: Date }>(
+  const [row] = await tx.sql<{ status: OperationStatus; filers: string[]; now: Date; frozen: boolean }>(
     "approvals.present",
-    "SELECT status, filers, countersign_now() AS now FROM operations WHERE id = $1",
+    `SELECT status, filers, countersign_now() AS now,
+       EXISTS (SELECT 1 FROM freeze_switches f WHERE f.frozen AND f.kind IN ('all', o.kind)) AS frozen
+     FROM operations o WHERE id = $1`,
     [approval.operationId],
   );
   if (row === undefined) throw new Error(`operation ${approval.operationId} is gone`);
-  return { operationStatus: row.status, filers: row.filers, now: row.now };
+  return { operationStatus: row.status, filers: row.filers, now: row.now, frozen: row.frozen };
 }
 
 interface Decided {
@@ -146,20 +149,16 @@ interface Decided {
   readonly decision: ClickDecision;
   readonly voter: Voter | null;
   readonly click: AnyClick;
+  readonly frozen: boolean;
 }
 
 async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promise<Answer> {
-  const { approval, decision, voter, click } = decided;
+  const { approval, decision, voter, click, frozen } = decided;
   switch (decision.act) {
     case "vote": {
       const { approval: after, waitsFor } = await vote(tx, ctx, approval, known(voter), decision.completes);
       return decision.completes
-        ? {
-            outcome: "approved",
-            approval: after,
-            waitsFor,
-            frozen: await ledger.isFrozen(tx, after.binding.kind),
-          }
+        ? { outcome: "approved", approval: after, waitsFor, frozen }
         : { outcome: "recorded", approval: after, missing: decision.missing };
     }
     case "deny": {

@@ -8,6 +8,7 @@ export {
 } from "./bench/ledger/report.js";
 export { runLedgerBench } from "./bench/ledger/run.js";
 export {
+  type Clicked,
   type HeldRun,
   heldRuns,
   leftOver,

@@ -6,12 +6,13 @@ import { note } from "./note.js";
 import { personNames } from "./subjects.js";
 import type { ApprovalFact } from "./types.js";
 
-/** What an event says about an approval. */
-export async function approvalData(tx: Tx, fact: ApprovalFact): Promise<JsonObject> {
-  const people = await personNames(
-    tx,
-    fact.votes.map((vote) => vote.userId),
-  );
+/** What an event says about an approval; `approvedBy`: people whose yes counts, where that is said. */
+export async function approvalData(
+  tx: Tx,
+  fact: ApprovalFact & { readonly approvedBy?: readonly string[] },
+): Promise<JsonObject> {
+  const { approvedBy } = fact;
+  const people = await personNames(tx, [...fact.votes.map((vote) => vote.userId), ...(approvedBy ?? [])]);
   return {
     approval: fact.approvalId,
     votes: fact.votes.map(({ verdict, role, grantedBy, cardVersion, at }, index) => ({
@@ -22,6 +23,7 @@ export async function approvalData(tx: Tx, fact: ApprovalFact): Promise<JsonObje
       ...(cardVersion === undefined ? {} : { cardVersion }),
       at,
     })),
+    ...(approvedBy === undefined ? {} : { approvedBy: people.slice(fact.votes.length) }),
     ...(fact.changes === undefined ? {} : { changes: [...fact.changes] }),
   };
 }

@@ -3,7 +3,6 @@
  * committed, nothing new leaves.
  */
 import type { SqlRunner, Tx } from "../db/connect.js";
-import type { OperationKind } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { actorOf, recordSubjectEvent } from "./subject-events.js";
 import { textName } from "./subjects.js";
@@ -181,12 +180,6 @@ export async function freezeStates(on: SqlRunner): Promise<FreezeSwitch[]> {
     `SELECT ${COLUMNS} FROM freeze_switches ORDER BY kind <> 'all', kind`,
   );
   return rows.map(toSwitch);
-}
-
-/** Sending of this kind is stopped, by its own switch or the one for all. */
-export async function isFrozen(on: SqlRunner, kind: OperationKind): Promise<boolean> {
-  const states = await freezeStates(on);
-  return states.some((state) => state.frozen && (state.kind === "all" || state.kind === kind));
 }
 
 async function stateOf(on: SqlRunner, kind: FreezeKind): Promise<FreezeSwitch> {

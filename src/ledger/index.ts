@@ -29,7 +29,6 @@ export {
   endStaleThaws,
   freeze,
   freezeStates,
-  isFrozen,
   refuseThaw,
   thaw,
 } from "./freeze.js";

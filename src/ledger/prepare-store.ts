@@ -11,7 +11,6 @@ import type { LedgerCtx } from "./context.js";
 import { endWithoutEffect } from "./endings.js";
 import { type FirstClaim, type Inserted, insertOperation, type NewOperation } from "./insert.js";
 import { toJsonObject } from "./json.js";
-import { personNames } from "./subjects.js";
 import { move } from "./transition.js";
 import { TurnRace } from "./turn-race.js";
 import type { ClaimAtOnce } from "./types.js";
@@ -110,8 +109,7 @@ async function release(
     event: "release",
     actor: "system:approvals",
     data: {
-      ...(await approvalData(tx, { approvalId, votes })),
-      approvedBy: await personNames(tx, approvedBy),
+      ...(await approvalData(tx, { approvalId, votes, approvedBy })),
       policyHash: judgement.policyHash,
       answerHash: judgement.answerHash,
       rules: toJsonObject({ rules: judgement.rules })["rules"] ?? null,

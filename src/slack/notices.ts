@@ -105,12 +105,11 @@ function wakeOutbox(tx: Tx, ctx: NoticesContext, rows: readonly { id: string }[]
   for (const { id } of rows) tx.afterCommit(() => void ctx.wake("outbox", id));
 }
 
-type Slot = "thread" | "approvals" | "ops";
+type Slot = "thread" | "ops";
+type SlottedSubject = Exclude<CardSubject, { kind: "approval" }>;
 
-function slotsOf(subject: CardSubject): readonly Slot[] {
+function slotsOf(subject: SlottedSubject): readonly Slot[] {
   switch (subject.kind) {
-    case "approval":
-      return ["thread", "approvals"];
     case "run":
     case "binding":
       return ["thread"];
@@ -125,6 +124,8 @@ function slotsOf(subject: CardSubject): readonly Slot[] {
 }
 
 async function touch(tx: Tx, ctx: NoticesContext, subject: CardSubject): Promise<void> {
+  // A click waits for what its decision writes: all cards of the approval in one statement.
+  if (subject.kind === "approval") return wakeCards(tx, ctx, await approvalCards(tx, ctx, subject.id));
   for (const slot of slotsOf(subject)) {
     const rows =
       slot === "thread"
@@ -184,15 +185,43 @@ function channelCard(
   );
 }
 
-async function threadCard(tx: Tx, ctx: NoticesContext, subject: CardSubject): Promise<TouchedCard[]> {
+// $1 id of the thread's card and $2 of the channel's, if they are new; $3 approval, $4 tickets channel, $5 approvals channel. The ticket
+// and whether it has a thread stand with the thread's card.
+const APPROVAL_CARDS = `
+  WITH place AS (
+    SELECT t.id, coalesce(t.channel_id, $4) AS channel_id, t.thread_ts FROM approvals a JOIN tickets t ON t.id = a.ticket_id
+     WHERE a.id = $3 AND t.source NOT IN ('seed', 'cli')),
+  in_thread AS (
+    INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, thread_ts, due_at)
+    SELECT $1, 'approval', $3, 'thread', channel_id, thread_ts, countersign_now() FROM place ${AGAIN}),
+  in_channel AS (
+    INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, due_at)
+    VALUES ($2, 'approval', $3, 'approvals', $5, countersign_now()) ${AGAIN}),
+  moved AS (${MOVED.replace("$1", "'approval'").replace("$2", "$3")})
+  SELECT c.id, c.due, place.id AS ticket_id, place.thread_ts IS NOT NULL AS has_thread FROM in_thread c, place
+  UNION ALL SELECT id, due, NULL, NULL FROM in_channel
+  UNION ALL SELECT id, due, NULL, NULL FROM moved`;
+
+async function approvalCards(tx: Tx, ctx: NoticesContext, id: string): Promise<TouchedCard[]> {
+  const { tickets, approvals } = ctx.config.channels;
+  const rows = await tx.sql<TouchedCard & { ticket_id: TicketId | null; has_thread: boolean | null }>(
+    "slack.card.approval",
+    APPROVAL_CARDS,
+    [ctx.ids.next("card_"), ctx.ids.next("card_"), id, tickets, approvals],
+  );
+  for (const { ticket_id, has_thread } of rows) {
+    if (ticket_id !== null && has_thread === false) await touchTicketMessage(tx, ctx, ticket_id);
+  }
+  return rows;
+}
+
+async function threadCard(tx: Tx, ctx: NoticesContext, subject: SlottedSubject): Promise<TouchedCard[]> {
   const rows = await tx.sql<TouchedCard & { ticket_id: TicketId; has_thread: boolean }>(
     "slack.card.thread",
     `WITH place AS (
        SELECT t.id, coalesce(t.channel_id, $4) AS channel_id, t.thread_ts FROM tickets t
         WHERE t.source NOT IN ('seed', 'cli') AND t.id = CASE $2
-          WHEN 'binding' THEN $3
-          WHEN 'run' THEN (SELECT ticket_id FROM runs WHERE id = $3)
-          ELSE (SELECT ticket_id FROM approvals WHERE id = $3) END),
+          WHEN 'binding' THEN $3 ELSE (SELECT ticket_id FROM runs WHERE id = $3) END),
      card AS (
        INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, thread_ts, due_at)
        SELECT $1, $2, $3, 'thread', channel_id, thread_ts, countersign_now() FROM place ${AGAIN})

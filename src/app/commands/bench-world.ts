@@ -30,7 +30,7 @@ export interface BenchWorld {
   fileRefund(n: number, pounds: number): Promise<void>;
   /** Files a held refund of the nth order; nobody confirms, so that no card is waited for. */
   fileHeld(n: number): Promise<void>;
-  until(what: string, look: () => Promise<boolean>, withinMs?: number): Promise<void>;
+  until(what: string, look: () => Promise<boolean>, withinMs?: number, everyMs?: number): Promise<void>;
 }
 
 export interface BenchWorldOptions {
@@ -121,11 +121,11 @@ interface Parts {
 
 function benchWorld({ world, db, besideUrl, home, stops }: Parts): Omit<BenchWorld, "machine"> {
   let processes = 0;
-  const until: BenchWorld["until"] = async (what, look, withinMs = WITHIN_MS) => {
+  const until: BenchWorld["until"] = async (what, look, withinMs = WITHIN_MS, everyMs = LOOK_EVERY_MS) => {
     const began = performance.now();
     while (!(await look())) {
       if (performance.now() - began > withinMs) throw new Error(`waited in vain for ${what}`);
-      await pause(LOOK_EVERY_MS);
+      await pause(everyMs);
     }
   };
   const post = async (n: number, pounds: number): Promise<string> => {
