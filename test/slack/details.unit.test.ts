@@ -46,6 +46,7 @@ describe("stored JSON as a person reads it", () => {
     [{ amount_minor: 9899 }, "JPY", ["Amount: ¥9,899 JPY"]],
     [{ amount_minor: 1234 }, "KWD", ["Amount: 1.234 KWD"]],
     [{ amount_minor: 1234 }, null, ["Amount: 1234 (in the smallest unit)"]],
+    [{ amountMinor: 1234, operationId: "op_1" }, "GBP", ["Amount: £12.34 GBP", "Operation id: op_1"]],
     [{ amount_minor: -5 }, "GBP", ["Amount: -5"]],
     [{ amount_minor: "1e3" }, "GBP", ["Amount: 1e3"]],
     [{ currency: "NONE", amount_minor: 5 }, "GBP", ["Currency: NONE", "Amount: £0.05 GBP"]],

@@ -1,7 +1,7 @@
 /** What was sent, try by try, in mrkdwn. Tries in a row that went alike are one line. */
 import type { AttemptVerdict } from "../../domain/evidence.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
-import { localTime } from "../text/time.js";
+import { localTime, utcTime } from "../text/time.js";
 
 export interface AttemptFacts {
   readonly number: number;
@@ -45,11 +45,13 @@ function countAlike(attempts: readonly AttemptFacts[], from: number): number {
 
 function line(first: AttemptFacts, last: AttemptFacts): string {
   const which =
-    first.number === last.number
-      ? `attempt ${first.number}, ${localTime(first.startedAt)}`
-      : `attempts ${first.number} to ${last.number}, ${localTime(first.startedAt)} to ${localTime(last.startedAt)}`;
+    first.number === last.number ? `attempt ${first.number}` : `attempts ${first.number} to ${last.number}`;
+  const from = localTime(first.startedAt);
+  // Times are shown to the minute.
+  const until =
+    utcTime(first.startedAt) === utcTime(last.startedAt) ? "" : ` to ${localTime(last.startedAt)}`;
   const code = first.code === null ? "" : ` (${spelled(first.code)})`;
-  return `• ${which}: ${verdictWords(first.verdict)}${code}`;
+  return `• ${which}, ${from}${until}: ${verdictWords(first.verdict)}${code}`;
 }
 
 const verdictWords = (verdict: string): string =>

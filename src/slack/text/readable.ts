@@ -53,6 +53,9 @@ function itemLines(item: Json, context: Context, indent: string): string[] {
     : [`${indent}• ${first}`, ...rest.map((line) => `${indent}${DEPTH_MARK}${line}`)];
 }
 
+/** `amountMinor` as `amount_minor`. */
+const snake = (key: string): string => key.replace(/([a-z0-9])([A-Z])/gu, "$1_$2").toLowerCase();
+
 const isNested = (value: Json): value is JsonObject | Json[] => typeof value === "object" && value !== null;
 
 function isEmpty(value: Json): boolean {
@@ -68,7 +71,7 @@ function toldBeside(key: string, all: JsonObject): boolean {
 
 function amountOrScalar(key: string, value: Json, { currency }: Context): string {
   const isAmount =
-    key.endsWith("_minor") && typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+    snake(key).endsWith("_minor") && typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
   if (!isAmount) return scalar(value);
   return currency === null
     ? `${value} (in the smallest unit)`
@@ -87,9 +90,13 @@ function scalar(value: Json): string {
   return CODE.test(value) ? value.replaceAll("_", " ") : oneLine(value);
 }
 
-/** "order_reference" → "Order reference"; the unit is told by the value. */
+/** "order_reference" and "orderReference" → "Order reference"; the unit is told by the value. */
 function labelOf(key: string): string {
-  const words = oneLine(key.replace(/_minor$/u, "").replaceAll("_", " "));
+  const words = oneLine(
+    snake(key)
+      .replace(/_minor$/u, "")
+      .replaceAll("_", " "),
+  );
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
