@@ -32,6 +32,9 @@ const thread = (page: Page) => page.locator("#thread");
 const composer = (page: Page) => page.locator("#channel textarea");
 const form = (page: Page) => page.locator("dialog.modal");
 
+/** The form was taken: it is gone, or on a slow machine says that the answer comes as a message. */
+const sent = (page: Page) => form(page).locator("button[type=submit]").waitFor({ state: "detached" });
+
 describeInBrowser("the product on the page", () => {
   let world: World;
   let product: Product;
@@ -124,7 +127,7 @@ describeInBrowser("the product on the page", () => {
     await form(priya).locator(".input-error").waitFor();
     await form(priya).getByLabel("Note").fill("The warranty ended in spring.");
     await form(priya).locator("button[type=submit]").click();
-    await form(priya).waitFor({ state: "detached" });
+    await sent(priya);
     await thread(ada).getByText("The warranty ended in spring.").first().waitFor();
     expect(await world.payments.control.counts()).toMatchObject({ committed: 1 });
   });
@@ -169,7 +172,7 @@ describeInBrowser("the product on the page", () => {
     await form(noor).getByLabel("Reason").fill("The provider's dashboard shows the refund.");
     await form(noor).getByLabel("Evidence").fill("Dashboard, refund list of the payment");
     await form(noor).locator("button[type=submit]").click();
-    await form(noor).waitFor({ state: "detached" });
+    await sent(noor);
     await phone
       .locator("#messages")
       .getByText(/^Refunded .*180\.00/)

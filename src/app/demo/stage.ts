@@ -184,7 +184,11 @@ export class Stage {
   /** Fills the person's topmost form and submits it. Keys are the labels of the inputs. */
   async submitForm(as: string, values: Record<string, string>): Promise<void> {
     const modal = await this.until(`a form for ${as}`, async () =>
-      this.world.slack.control.modals(as).at(-1),
+      // One that says that an earlier form is still worked on has nothing to submit.
+      this.world.slack.control
+        .modals(as)
+        .filter(({ submitLabel }) => submitLabel !== null)
+        .at(-1),
     );
     await this.#pace();
     const sent = await this.world.slack.control.submitView({ as, viewId: modal.id, values });
