@@ -21,8 +21,6 @@ const here = fileURLToPath(import.meta.url);
 /** A process that runs loads parts of its build later: builds are kept this long after another one took their place. */
 const KEPT_MS = 24 * 3_600_000;
 
-if (process.argv[1] === here) process.stdout.write(`${await built(join(here, "..", ".."))}\n`);
-
 /**
  * The file to import, built if need be.
  * @param {string} root the folder of package.json
@@ -95,3 +93,5 @@ function ownUrl({ path }) {
     contents: text.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href)),
   };
 }
+
+if (process.argv[1] === here) process.stdout.write(`${await built(join(here, "..", ".."))}\n`);
