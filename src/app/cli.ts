@@ -128,6 +128,15 @@ policy
 
 const audit = program.command("audit").description("the hash chain of everything that happened");
 audit.command("export").action(async () => (await import("./commands/audit.js")).exportLog());
+audit
+  .command("explain <id>")
+  .description(
+    "one operation, from its ticket's text to the provider's reference, and the links that carry it",
+  )
+  .addOption(json())
+  .action(async (id: string, options: { json?: boolean }) =>
+    (await import("./commands/audit-explain.js")).explain(id, options),
+  );
 audit.command("verify").action(async () => (await import("./commands/audit.js")).verify());
 
 program

@@ -4,13 +4,14 @@
  */
 import type { Db } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
+import type { OperationId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
 import { blockHash, blocksAfter, contentHashOf, eventHashes } from "./audit-blocks.js";
-import { type AuditedEvent, checkOperation } from "./audit-check.js";
+import { type AuditedEvent, type AuditedOperation, checkOperation } from "./audit-check.js";
 import { checkSubjects } from "./audit-subjects.js";
 import { checkSums } from "./audit-sums.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
-import type { AuditReport, BrokenLink } from "./types.js";
+import type { AuditReport, BrokenLink, OperationAudit } from "./types.js";
 
 const OPERATIONS_AT_A_TIME = 200;
 const EVENTS_AT_A_TIME = 2_000;
@@ -65,14 +66,58 @@ interface JoinedRow extends OperationRow {
   hash: string;
 }
 
-/** $1 last id seen, $2 operations. One statement, so that an operation and its events are of one moment. */
-const OPERATIONS_WITH_EVENTS = `
+/** One statement, so that an operation and its events are of one moment. */
+const withEvents = (operations: string): string => `
 SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, ${utcMicros("o.first_claimed_at")} AS first_claimed_text,
        e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
        e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
-FROM (SELECT * FROM operations WHERE id > $1 ORDER BY id LIMIT $2::int) o
+FROM (${operations}) o
 LEFT JOIN operation_events e ON e.operation_id = o.id
 ORDER BY o.id, e.seq`;
+
+/** $1 last id seen, $2 operations. */
+const OPERATIONS_WITH_EVENTS = withEvents("SELECT * FROM operations WHERE id > $1 ORDER BY id LIMIT $2::int");
+
+/** $1 operation. */
+const ONE_WITH_EVENTS = withEvents("SELECT * FROM operations WHERE id = $1");
+
+/** $1 operation. Blocks that hold events of it, oldest first, with how many of them. */
+const BLOCKS_OF = `
+SELECT b.seq, b.hash, b.sealed_at, count(*)::int AS events
+FROM operation_events e JOIN audit_blocks b ON e.id BETWEEN b.first_event AND b.last_event
+WHERE e.operation_id = $1 GROUP BY b.seq ORDER BY b.seq`;
+
+/** Recomputes the chain of one operation and its row, and says which blocks seal it. null: there is none. */
+export async function auditOperation(db: Db, id: OperationId): Promise<OperationAudit | null> {
+  const rows = await db.sql<JoinedRow>("ledger.audit_operation", ONE_WITH_EVENTS, [id]);
+  const [first] = rows;
+  if (first === undefined) return null;
+  const audited = auditedOf(first, rows);
+  const blocks = await db.sql<{ seq: bigint; hash: string; sealed_at: Date; events: number }>(
+    "ledger.audit_blocks_of",
+    BLOCKS_OF,
+    [id],
+  );
+  const sealed = blocks.reduce((sum, { events }) => sum + events, 0);
+  return {
+    broken: checkOperation(audited),
+    events: audited.events.length,
+    headHash: audited.headHash,
+    blocks: blocks.map(({ seq, hash, sealed_at }) => ({ seq, hash, sealedAt: sealed_at })),
+    unsealed: audited.events.length - sealed,
+  };
+}
+
+function auditedOf(first: JoinedRow, rows: readonly JoinedRow[]): AuditedOperation {
+  return {
+    operation: toOperation(first),
+    eventCount: first.event_count,
+    headHash: first.head_hash,
+    reservedMinor: first.reserved_minor,
+    firstClaimedAt: first.first_claimed_text,
+    events: rows.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)])),
+  };
+}
 
 async function checkOperations(
   db: Db,
@@ -88,19 +133,10 @@ async function checkOperations(
       const [first] = group;
       if (first === undefined) continue;
       after = first.id;
-      const events = group.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)]));
+      const audited = auditedOf(first, group);
       count.operations += 1;
-      count.events += events.length;
-      broken.push(
-        ...checkOperation({
-          operation: toOperation(first),
-          eventCount: first.event_count,
-          headHash: first.head_hash,
-          reservedMinor: first.reserved_minor,
-          firstClaimedAt: first.first_claimed_text,
-          events,
-        }),
-      );
+      count.events += audited.events.length;
+      broken.push(...checkOperation(audited));
     }
     if (rows.length === 0) return count;
   }

@@ -14,7 +14,7 @@
 
 export { noteApprovalVoided } from "./approval-facts.js";
 export { attemptsOf } from "./attempts.js";
-export { exportAudit, verifyAudit } from "./audit.js";
+export { auditOperation, exportAudit, verifyAudit } from "./audit.js";
 export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";

@@ -464,6 +464,19 @@ export interface BrokenLink {
   readonly problem: string;
 }
 
+/** The log of one operation, recomputed. */
+export interface OperationAudit {
+  /** What does not hold; empty: intact. */
+  readonly broken: readonly BrokenLink[];
+  readonly events: number;
+  /** Hash of its last event, as its row keeps it. */
+  readonly headHash: string;
+  /** Blocks of the global chain that hold its events, oldest first. */
+  readonly blocks: readonly { readonly seq: bigint; readonly hash: string; readonly sealedAt: Date }[];
+  /** Events that no block holds yet. */
+  readonly unsealed: number;
+}
+
 export interface AuditReport {
   readonly intact: boolean;
   readonly events: number;

@@ -223,11 +223,42 @@ describe("what it shows", () => {
     expect(blocks).toBe(0);
     expect(verified.stdout).toBe(`${read} 0 blocks seal 0 events; ${all} not sealed yet.\n`);
 
+    const { operations: done } = await json<{ operations: { id: string; providerRef: string }[] }>(
+      "ops",
+      "list",
+      "--status",
+      "CONFIRMED",
+    );
+    const [{ id, providerRef } = { id: "none", providerRef: "none" }] = done;
+    const explain = () =>
+      json<{
+        ticket: { textHash: string; textHashNow: string };
+        operation: { providerRef: string; idempotencyKey: string };
+        events: { type: string }[];
+        chain: { intact: boolean; events: number; blocks: object[]; unsealed: number };
+      }>("audit", "explain", id);
+    const before = await explain();
+    expect(before.ticket.textHash).toBe(before.ticket.textHashNow);
+    expect(before.operation.providerRef).toMatch(/^re_/);
+    expect(before.chain).toMatchObject({ intact: true, events: before.events.length, blocks: [] });
+    expect(before.chain.unsealed).toBe(before.events.length);
+
     const db = openDb({ url: world.databaseUrl, applicationName: "countersign-test", poolSize: 1 });
     expect(await sealBlocks(db).finally(() => db.close())).toBe(all);
     expect((await cs("audit", "verify")).stdout).toBe(
       `${read} 1 block seals ${all} events; 0 not sealed yet.\n`,
     );
+    const told = (await cs("audit", "explain", id)).stdout;
+    for (const part of [
+      "the stored text has it",
+      `Provider's reference: ${providerRef}`,
+      "Asked for: $20.00 USD on ORD-1001; the policy allows it",
+      "Attempt 1 began: it is sent.",
+      `The provider answered: ${providerRef} of $20.00 USD (succeeded).`,
+      "Sealed in block 1, ",
+    ]) {
+      expect(told).toContain(part);
+    }
   });
 });
 

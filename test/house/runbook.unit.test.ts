@@ -61,10 +61,38 @@ describe("docs/runbook.md", () => {
     expect(commands.length).toBeGreaterThan(2);
     for (const command of commands) {
       const words = command.split(" ").slice(1);
-      const verbs = words.filter((word) => /^[a-z]+$/.test(word));
+      const option = words.findIndex((word) => word.startsWith("--"));
+      const verbs = words
+        .slice(0, option < 0 ? words.length : option)
+        .filter((word) => /^[a-z]+$/.test(word));
       for (const verb of verbs) expect(known, command).toContain(verb);
       for (const option of words.filter((word) => word.startsWith("--")))
         expect(cli, command).toContain(option);
+    }
+  });
+
+  it("every alert says what to do first, by a section of it and commands that exist", () => {
+    const { groups } = parseYaml(read("docs/alerts.rules.yml")) as {
+      groups: {
+        rules: {
+          alert: string;
+          expr: string;
+          labels: { severity: string };
+          annotations: Record<string, string>;
+        }[];
+      }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    expect(rules.length).toBeGreaterThan(10);
+    const sections = [...runbook.matchAll(/^## (.+)$/gm)].map((match) => match[1]);
+    for (const { alert, labels, annotations } of rules) {
+      expect(["page", "ticket"], alert).toContain(labels.severity);
+      expect(annotations["summary"], alert).toMatch(/^[A-Z].*[^.]$/);
+      const [, section] = /See the runbook, "([^"]+)"\.$/.exec(annotations["do"] ?? "") ?? [];
+      expect(sections, alert).toContain(section);
+      for (const [, command = ""] of (annotations["do"] ?? "").matchAll(/(\/ops [a-z]+(?: [A-Z_]+)?)/g)) {
+        expect(parseOpsCommand(typed(command)), command).toMatchObject({ ok: true });
+      }
     }
   });
 

@@ -72,6 +72,23 @@ describe("an operation's row", () => {
     expect(await problems()).toEqual(expect.arrayContaining([expect.stringContaining(problem)]));
   });
 
+  test("is named by the look at that operation alone, and not at another", async () => {
+    const ctx = await openShop(database.db);
+    const changed = await inState(ctx, "CONFIRMED");
+    const audit = await ledger.auditOperation(database.db, changed.id);
+    expect(audit).toMatchObject({ broken: [], blocks: [], events: audit?.unsealed });
+    await ledger.sealBlocks(database.db);
+    expect(await ledger.auditOperation(database.db, changed.id)).toMatchObject({
+      broken: [],
+      unsealed: 0,
+      blocks: [{ seq: 1n, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    });
+    await tamper("UPDATE operations SET provider_ref = 're_other'");
+    const after = await ledger.auditOperation(database.db, changed.id);
+    expect(after?.broken.map(({ what, where }) => [what, where])).toEqual([["operation", changed.id]]);
+    expect(await ledger.auditOperation(database.db, "op_00000000000000000000000000000000")).toBeNull();
+  });
+
   test("with another approver than its release names, or more of them", async () => {
     const ctx = await openShop(database.db, { policy: HOLDING_POLICY });
     const [call] = await prepare(ctx, refund(await putRun(ctx.db), 2000n));

@@ -10,11 +10,11 @@ import {
   listIncidents,
   listOperations,
 } from "../../ledger/index.js";
-import { type Doer, type EventView, timelineEntry } from "../../ops/index.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
+import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
 const SUGGESTIONS = 5;
@@ -87,7 +87,7 @@ export async function events(id: string, options: { json?: boolean }): Promise<v
       });
       return;
     }
-    for (const event of rows) print(timelineText({ ...event, at: new Date(event.at), evidence: event.data }));
+    for (const event of rows) print(timelineText(event));
   });
 }
 
@@ -123,23 +123,6 @@ const incidentJson = ({ id, kind, status, operationId, detail, createdAt }: Inci
   createdAt,
 });
 
-/** "3. 2026-11-29T14:05:09.120Z  Attempt 1 began: it is sent. By worker w:1." and below it what it rests on. */
-function timelineText(event: EventView): string {
-  const { seq, at, what, by, second, votes, evidence } = timelineEntry(event);
-  const agreed = second === null ? "" : `, and ${doerText(second)} agreed`;
-  const moved = event.to === null || event.to === event.from ? "" : ` [${event.to}]`;
-  return [
-    `${seq}. ${at.toISOString()}  ${what}${moved} By ${doerText(by)}${agreed}.`,
-    ...votes.map((vote) => {
-      const role = vote.role === null ? "" : ` (${vote.role})`;
-      return `     ${vote.verdict} by ${doerText(vote.person)}${role}${vote.at === null ? "" : `, ${vote.at.toISOString()}`}`;
-    }),
-    ...evidence.map((one) => `     ${one}`),
-  ].join("\n");
-}
-
-const doerText = (doer: Doer): string => ("person" in doer ? doer.person : doer.part);
-
 function plain(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.join(", ");
@@ -159,7 +142,7 @@ function statusOf(text: string): OperationStatus {
 }
 
 /** @throws with the code of bad usage for what cannot be an id, with that of a failed look for one that is not there */
-async function find(db: Db, text: string): Promise<Operation> {
+export async function find(db: Db, text: string): Promise<Operation> {
   needIdLike(text, "op_", "operation");
   const id = isOperationId(text) ? text : await byPrefix(db, text);
   const operation = await getOperation(db, id);

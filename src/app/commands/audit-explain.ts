@@ -1,0 +1,101 @@
+import type { Db } from "../../db/connect.js";
+import { sha256Hex } from "../../domain/canonical.js";
+import { formatMoney, money } from "../../domain/money.js";
+import type { Operation } from "../../domain/operation.js";
+import {
+  auditOperation,
+  eventsOf,
+  type OperationAudit,
+  type OperationEvent,
+  requestOf,
+} from "../../ledger/index.js";
+import { getTicket } from "../../runs/index.js";
+import { CommandFailure } from "../exit.js";
+import { print, printJson } from "../output.js";
+import { withDb } from "./open.js";
+import { find, operationJson } from "./ops.js";
+import { timelineText } from "./timeline-text.js";
+
+/** What stands behind one operation, gathered from its rows and its part of the log. */
+interface Explanation {
+  readonly operation: Operation;
+  readonly events: readonly OperationEvent[];
+  readonly request: Awaited<ReturnType<typeof requestOf>>;
+  /** SHA-256 of the ticket's text: as the first event names it, and of the text that is stored now. */
+  readonly ticket: { readonly textHash: string | null; readonly textHashNow: string | null };
+  readonly audit: OperationAudit;
+}
+
+/**
+ * `countersign audit explain ID`: one decision from the ticket's text to the provider's reference, with the links of the log that
+ * carry it. Exit 1 and the first broken link, if there is one.
+ */
+export async function explain(id: string, options: { json?: boolean }): Promise<void> {
+  await withDb(async (db) => {
+    const told = await gather(db, await find(db, id));
+    if (options.json === true) printJson(json(told));
+    else for (const line of lines(told)) print(line);
+    const [first] = told.audit.broken;
+    if (first !== undefined)
+      throw new CommandFailure(`Broken: ${first.what} ${first.where}: ${first.problem}`);
+  });
+}
+
+async function gather(db: Db, operation: Operation): Promise<Explanation> {
+  const audit = await auditOperation(db, operation.id);
+  if (audit === null) throw new CommandFailure(`There is no operation ${operation.id}.`);
+  const events = await eventsOf(db, operation.id);
+  const textHash = events[0]?.data["ticketTextHash"];
+  const ticket = operation.ticketId === null ? null : await getTicket(db, operation.ticketId);
+  return {
+    operation,
+    events,
+    request: await requestOf(db, operation.id),
+    ticket: {
+      textHash: typeof textHash === "string" ? textHash : null,
+      textHashNow: ticket === null ? null : sha256Hex(ticket.text),
+    },
+    audit,
+  };
+}
+
+function json({ operation, events, request, ticket, audit }: Explanation): Record<string, unknown> {
+  return {
+    operation: operationJson(operation),
+    ticket: { id: operation.ticketId, ...ticket },
+    policyHash: operation.policyHash,
+    request,
+    events,
+    chain: { intact: audit.broken.length === 0, ...audit },
+  };
+}
+
+function lines({ operation, events, request, ticket, audit }: Explanation): string[] {
+  const amount =
+    operation.amountMinor === 0n
+      ? ""
+      : ` of ${formatMoney(money(operation.amountMinor, operation.currency))}`;
+  const target = operation.orderRef ?? operation.subscriptionRef ?? "";
+  return [
+    `${operation.id}: ${operation.kind}${amount} on ${target} for ${operation.customerRef}: ${operation.status}`,
+    `Ticket ${operation.ticketId ?? "none"}, filed by ${operation.filers.join(", ")}; SHA-256 of its text ${ticket.textHash ?? "not recorded"}: ${textStands(ticket)}`,
+    `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}`,
+    `Key ${operation.idempotencyKey}; request ${request === null ? "none" : JSON.stringify(request)}`,
+    `Provider's reference: ${operation.providerRef ?? "none"}`,
+    "",
+    ...events.map(timelineText),
+    "",
+    `Chain: ${audit.events} events, each following from the one before; the last is ${audit.headHash}`,
+    ...audit.blocks.map(
+      ({ seq, hash, sealedAt }) => `Sealed in block ${seq}, ${sealedAt.toISOString()}: ${hash}`,
+    ),
+    ...(audit.unsealed === 0 ? [] : [`Not sealed yet: ${audit.unsealed}`]),
+  ];
+}
+
+function textStands({ textHash, textHashNow }: Explanation["ticket"]): string {
+  if (textHashNow === null) return "the ticket is not there";
+  return textHash === textHashNow
+    ? "the stored text has it"
+    : "the stored text has another, it was deleted or changed";
+}
