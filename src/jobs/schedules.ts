@@ -16,6 +16,9 @@ export interface Schedules {
   stop(): Promise<void>;
 }
 
+/** Failures in a row that are said: the 1st, 2nd, 4th, 8th … and every 100th, so that an outage of an hour is read on one screen. */
+const isWorthALine = (inARow: number): boolean => (inARow & (inARow - 1)) === 0 || inARow % 100 === 0;
+
 /** Starts all. `random` in [0, 1) spreads the passes of several processes. */
 export function startSchedules(
   schedules: readonly Schedule[],
@@ -37,14 +40,22 @@ export function startSchedules(
     }, delayMs);
     timers.add(timer);
   };
+  const failures = new Map<string, number>();
   const runOnce = async (schedule: Schedule): Promise<void> => {
+    const { name } = schedule;
+    const before = failures.get(name) ?? 0;
     try {
       await schedule.pass();
+      if (before > 0) ctx.log.info({ schedule: name, failures: before }, "a scheduled pass works again");
+      failures.delete(name);
     } catch (error) {
-      ctx.log.warn(
-        { err: error, schedule: schedule.name },
-        "a scheduled pass failed; the next one tries again",
-      );
+      failures.set(name, before + 1);
+      if (isWorthALine(before + 1)) {
+        ctx.log.warn(
+          { err: error, schedule: name, failures: before + 1 },
+          "a scheduled pass failed; the next one tries again",
+        );
+      }
     }
   };
   for (const schedule of schedules) plan(schedule, schedule.everyMs * ctx.random());

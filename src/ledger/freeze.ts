@@ -22,6 +22,10 @@ interface Row {
 const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
 const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
+/** Of a row of `operations`: a freeze keeps it where it is, so that nobody is late with it, however long it is due. SQL condition. */
+export const KEPT_BY_FREEZE = `(operations.status IN ('PREPARED', 'QUARANTINED') AND EXISTS (
+  SELECT 1 FROM freeze_switches f WHERE f.frozen AND f.kind IN ('all', operations.kind)))`;
+
 /** $1 kind, $2 who, $3 why. No row: it was frozen already. */
 const FREEZE = `
 UPDATE freeze_switches SET frozen = true, by = $2, reason = $3, at = countersign_now(), ${NOBODY_ASKS}

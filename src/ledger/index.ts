@@ -29,6 +29,7 @@ export {
   endStaleThaws,
   freeze,
   freezeStates,
+  KEPT_BY_FREEZE,
   refuseThaw,
   thaw,
 } from "./freeze.js";

@@ -9,13 +9,19 @@ afterEach(async () => {
 
 const start = (pass: () => Promise<void>, name = "sweep") => {
   const warnings: object[] = [];
+  const told: object[] = [];
   const quiet = () => {};
   const schedules = startSchedules([{ name, everyMs: 5, pass }], {
-    log: { debug: quiet, info: quiet, warn: (fields) => void warnings.push(fields), error: quiet },
+    log: {
+      debug: quiet,
+      info: (fields) => void told.push(fields),
+      warn: (fields) => void warnings.push(fields),
+      error: quiet,
+    },
     random: () => 0.5,
   });
   started.push(schedules);
-  return { schedules, warnings };
+  return { schedules, warnings, told };
 };
 
 describe("a schedule", () => {
@@ -27,6 +33,17 @@ describe("a schedule", () => {
     });
     await waitFor(() => passes >= 4);
     expect(warnings).toEqual([expect.objectContaining({ schedule: "sweep" })]);
+  });
+
+  it("that fails for long says so ever more seldom, and once that it works again", async () => {
+    let passes = 0;
+    const { warnings, told } = start(async () => {
+      passes += 1;
+      if (passes <= 20) throw new Error("planted");
+    });
+    await waitFor(() => passes >= 22);
+    expect(warnings.map((fields) => (fields as { failures: number }).failures)).toEqual([1, 2, 4, 8, 16]);
+    expect(told).toEqual([{ schedule: "sweep", failures: 20 }]);
   });
 
   it("a slow pass is never overtaken by the next one", async () => {

@@ -1,7 +1,7 @@
 /** What `/metrics` shows of the rows: counted when asked, at most every few seconds. Costs what is open, not what is stored. */
 import type { Db } from "../../db/connect.js";
 import type { Queues } from "../../jobs/index.js";
-import { openCounts } from "../../ledger/index.js";
+import { KEPT_BY_FREEZE, openCounts } from "../../ledger/index.js";
 import type { Snapshot } from "../../telemetry/index.js";
 
 interface Row {
@@ -33,7 +33,7 @@ SELECT
   (SELECT count(*) FROM incidents WHERE status = 'open') AS incidents,
   (SELECT count(*) FROM freeze_switches WHERE frozen) AS frozen,
   COALESCE((SELECT extract(epoch FROM countersign_now() - min(due_at)) * 1000 FROM (
-    SELECT min(due_at) AS due_at FROM operations WHERE due_at IS NOT NULL
+    SELECT min(due_at) AS due_at FROM operations WHERE due_at IS NOT NULL AND NOT ${KEPT_BY_FREEZE}
     UNION ALL SELECT min(due_at) FROM runs WHERE due_at IS NOT NULL
     UNION ALL SELECT min(due_at) FROM approvals WHERE due_at IS NOT NULL
     UNION ALL SELECT min(due_at) FROM slack_inbox WHERE due_at IS NOT NULL
