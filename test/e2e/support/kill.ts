@@ -93,7 +93,7 @@ async function quiet({ stage, db }: House): Promise<void> {
       "test.left",
       `SELECT (SELECT count(*) FROM slack_outbox WHERE due_at IS NOT NULL)
             + (SELECT count(*) FROM slack_inbox WHERE due_at IS NOT NULL)
-            + (SELECT count(*) FROM slack_cards WHERE due_at IS NOT NULL)
+            + (SELECT count(*) FROM slack_cards WHERE due_at IS NOT NULL AND kind <> 'home')
             + (SELECT count(*) FROM runs WHERE due_at IS NOT NULL)
             + (SELECT count(*) FROM operations WHERE due_at IS NOT NULL AND status <> 'QUARANTINED') AS n`,
     );
