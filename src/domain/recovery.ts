@@ -8,6 +8,7 @@
  */
 import { assertNever } from "./assert-never.js";
 import type { EffectContract } from "./contract.js";
+import { differsWords } from "./effect-words.js";
 import type { AttemptVerdict, Evidence, ProviderEffect } from "./evidence.js";
 
 /** An attempt as far as recovery cares. `open`: sent or about to be, no answer recorded. */
@@ -95,10 +96,7 @@ export function recover(input: RecoveryInput): Move {
   switch (evidence.says) {
     case "committed":
       if (evidence.postcondition === "holds") return { do: "confirm", effect: evidence.effect };
-      return quarantine(
-        "postcondition_failed",
-        `${evidence.effect.ref} differs in ${evidence.differs.join(", ")}`,
-      );
+      return quarantine("postcondition_failed", differsWords(evidence.effect, evidence.differs));
     case "duplicate":
       return quarantine("duplicate_effect", refs(evidence.effects));
     case "unattributed":

@@ -5,6 +5,8 @@
  * 2. Reject and retry need that no attempt can still commit; where the contract cannot know that, a quarantined operation and
  *    two people.
  * 3. Under a key past its life nothing is ever sent again.
+ * 4. An effect that is not what was asked for confirms nothing. Two people may close such an operation as not carried out; what the
+ *    provider made instead then counts as refunded elsewhere.
  */
 import type { EffectContract } from "./contract.js";
 import type { Evidence } from "./evidence.js";
@@ -30,6 +32,7 @@ export interface ResolvingInput {
 export type ResolvingRefusal =
   | "wrong_state"
   | "evidence_contradicts"
+  | "not_as_asked"
   | "may_still_commit"
   | "nobody_can_know"
   | "key_expired";
@@ -48,7 +51,9 @@ export function judgeResolving(input: ResolvingInput): Resolving {
 function judgeConfirm({ probe, status }: ResolvingInput): Resolving {
   switch (probe.says) {
     case "committed":
-      return { possible: true, people: probe.postcondition === "holds" ? 1 : 2 };
+      return probe.postcondition === "holds"
+        ? { possible: true, people: 1 }
+        : { possible: false, code: "not_as_asked" };
     case "failed_at_provider":
     case "pending":
       return { possible: false, code: "evidence_contradicts" };
@@ -70,6 +75,9 @@ function judgeWithoutEffect(input: ResolvingInput): Resolving {
   const { probe, verb } = input;
   switch (probe.says) {
     case "committed":
+      return verb === "reject" && probe.postcondition === "fails" && input.status === "QUARANTINED"
+        ? { possible: true, people: 2 }
+        : { possible: false, code: "evidence_contradicts" };
     case "pending":
     case "duplicate":
       return { possible: false, code: "evidence_contradicts" };

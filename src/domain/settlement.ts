@@ -7,6 +7,7 @@
  * 2. Only an effect whose postcondition holds confirms. Everything that is not proven is unknown.
  */
 import { assertNever } from "./assert-never.js";
+import { differsWords } from "./effect-words.js";
 import type { AttemptOutcome, ProviderEffect } from "./evidence.js";
 import { type AttemptFact, provenNotExecuted } from "./recovery.js";
 
@@ -37,7 +38,7 @@ export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFa
       return {
         event: "settle_unknown",
         code: "postcondition_failed",
-        detail: `${outcome.effect.ref} differs in ${outcome.differs.join(", ")}`,
+        detail: differsWords(outcome.effect, outcome.differs),
         look: "now",
       };
     case "pending":

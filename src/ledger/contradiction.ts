@@ -55,6 +55,13 @@ export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: s
   });
 }
 
+/** Result code of what a person closed knowing that the provider had made something else. */
+export const MADE_DIFFERENTLY = "made_differently";
+
+/** This effect was known when a person closed the operation as not carried out as asked: it is no news. */
+export const wasClosedKnowing = ({ status, result }: Operation, ref: string | null): boolean =>
+  status === "REJECTED" && result?.code === MADE_DIFFERENTLY && result.providerRef === ref;
+
 /** Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. */
 export async function contradict(ctx: LedgerCtx, request: Contradiction): Promise<Moved> {
   return ctx.db.tx<Moved>(async (tx) => {
@@ -62,6 +69,7 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
     if (operation === null || (operation.status !== "CONFIRMED" && operation.status !== "REJECTED")) {
       return { moved: false, operation };
     }
+    if (wasClosedKnowing(operation, request.evidence.providerRef)) return { moved: false, operation };
     await recordEvidence(tx, ctx, request.evidence);
     const reopened = await quarantineEnd(tx, ctx, operation, {
       actor: request.actor,

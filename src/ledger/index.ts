@@ -18,7 +18,7 @@ export { auditOperation, exportAudit, verifyAudit } from "./audit.js";
 export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
-export { type Contradiction, contradict, reverse } from "./contradiction.js";
+export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
 export { listingContext, recordElsewhere, unexplainedRefunds } from "./elsewhere.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";

@@ -7,6 +7,7 @@
  */
 import type { Db, Tx } from "../db/connect.js";
 import { backoffMs } from "../domain/backoff.js";
+import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
@@ -225,6 +226,9 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (request.evidence.says === "duplicate") {
       await reportDuplicate(tx, ctx, moved, request.evidence.effects);
     }
+    if (request.evidence.says === "committed" && moved.status === "QUARANTINED") {
+      await reportDifference(tx, ctx, moved, request.evidence.effect);
+    }
     if (moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
@@ -243,6 +247,25 @@ async function reportDuplicate(
     operationId: operation.id,
     paymentId: null,
     detail: { effects: effects.map((effect) => toJsonObject(effect)) },
+  });
+}
+
+async function reportDifference(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+): Promise<void> {
+  await openIncident(tx, ctx, {
+    kind: "made_differently",
+    dedupeKey: `made_differently:${operation.id}:${effect.ref}`,
+    operationId: operation.id,
+    paymentId: null,
+    detail: {
+      asked: effectWords({ ...operation, kind: effect.kind, ref: operation.id }),
+      made: effectWords(effect),
+      target: effect.target,
+    },
   });
 }
 

@@ -6,14 +6,16 @@
  */
 import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
+import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
-import type { Evidence } from "../domain/evidence.js";
+import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, type Resolving } from "../domain/resolving.js";
 import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
+import { MADE_DIFFERENTLY } from "./contradiction.js";
 import { lockOperation } from "./endings.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -233,10 +235,12 @@ async function decide(
       });
     }
     case "reject":
-      return step(operation, "settle_rejected", {
-        resolvedByPerson: true,
-        result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
-      });
+      return decision.probe.says === "committed"
+        ? madeDifferently(operation, decision.probe.effect, step)
+        : step(operation, "settle_rejected", {
+            resolvedByPerson: true,
+            result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
+          });
     case "retry": {
       const parked =
         operation.status === "QUARANTINED"
@@ -261,6 +265,25 @@ async function decide(
     default:
       return decision.verb satisfies never;
   }
+}
+
+/**
+ * What was asked for did not happen, and something else did: its money is no operation's, so that the payment's list counts it as
+ * refunded elsewhere. The reference stays in the result, so that the same effect is no news later.
+ */
+async function madeDifferently(
+  operation: Operation,
+  effect: ProviderEffect,
+  step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>,
+): Promise<Operation> {
+  return step(operation, "settle_rejected", {
+    resolvedByPerson: true,
+    result: {
+      code: MADE_DIFFERENTLY,
+      detail: `Not carried out as asked: the provider made ${effectWords(effect)} instead. Closed by on-call.`,
+      providerRef: effect.ref,
+    },
+  });
 }
 
 /** The provider's own reference where it shows one, else the one that the person names. */

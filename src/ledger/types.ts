@@ -273,7 +273,8 @@ export type IncidentKind =
   | "import_below_reserved"
   | "late_effect"
   | "freeze_tripped"
-  | "row_changed";
+  | "row_changed"
+  | "made_differently";
 
 export interface NewIncident {
   readonly kind: IncidentKind;

@@ -233,6 +233,7 @@ function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView 
   );
   const two = people === 2 ? " It takes a second person." : "";
   const shown = shownAtQuarantine(view);
+  if (shown?.code === "postcondition_failed") return differentView(verb);
   if (verb === "confirm") return confirmView(operation.status, shown, people);
   if (shown !== null && (verb === "retry" || shown.effect)) {
     return { verb, people, possible: false, sentence: `Not as long as this holds: ${shown.words}` };
@@ -298,14 +299,13 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
         possible: false,
         sentence: "Not while the provider has it pending: its end settles it.",
       };
-    case "postcondition_failed":
     case "duplicate_effect":
       return {
         verb,
         people: 2,
         possible: true,
         sentence:
-          "Only once finance has settled the difference: it is counted as done with its own amount, whatever the provider made. It takes a second person.",
+          "Only once finance has said which of them counts: name its reference. It takes a second person.",
       };
     default:
       return {
@@ -315,6 +315,27 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
         sentence: `Say that the provider carried it out, with the reference you saw there. The provider is asked first.${onlyIfShown}${people === 2 ? " It takes a second person." : ""}`,
       };
   }
+}
+
+/** The provider has shown something else than was asked for. What it shows when a form is sent decides; this is what to expect. */
+function differentView(verb: ResolveVerb): VerbView {
+  return verb === "reject"
+    ? {
+        verb,
+        people: 2,
+        possible: true,
+        sentence:
+          "Say that it was not carried out as asked; what was made instead then counts as refunded elsewhere. It takes a second person.",
+      }
+    : {
+        verb,
+        people: 1,
+        possible: false,
+        sentence:
+          verb === "confirm"
+            ? "Not possible: what the provider made is not what was asked for, so it is never confirmed."
+            : "Not possible: the provider made something under its key already.",
+      };
 }
 
 function retryView(view: Explained, people: 1 | 2, two: string): VerbView {

@@ -113,6 +113,8 @@ function notSafeSentence(code: ledger.NotSafe): string {
       return "Not done: its state does not allow it.";
     case "filed_it_themselves":
       return "Not done: you asked for this yourself.";
+    case "not_as_asked":
+      return "Not done: that is not what was asked for, so it is never confirmed. Two people may reject it; what was made instead then counts as refunded elsewhere.";
     case "evidence_contradicts":
       return "Not done: the provider shows otherwise.";
     case "key_expired":

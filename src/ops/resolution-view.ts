@@ -1,7 +1,7 @@
 /** Resolutions and what the provider said, as views. */
 import { assertNever } from "../domain/assert-never.js";
+import { effectWords } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
-import { formatMoney } from "../domain/money.js";
 import type { Resolution } from "../ledger/index.js";
 import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
@@ -72,12 +72,9 @@ function view(says: string, effect: ProviderEffect | null, sentence: string): Pr
   return { says, providerRef: effect?.ref ?? null, sentence };
 }
 
-function described(effect: ProviderEffect): string {
-  const { amountMinor, currency, ref, status } = effect;
-  const amount = effect.kind === "refund" ? ` of ${formatMoney({ amountMinor, currency })}` : "";
-  return `${ref}${amount} (${status})`;
-}
+const described = (effect: ProviderEffect): string => `${effectWords(effect)} (${effect.status})`;
 
+/** What the provider had said when the first person decided, as the row keeps it. */
 function storedProbe(stored: Resolution["probe"]): ProbeView | null {
   const says = stored["says"];
   if (typeof says !== "string") return null;

@@ -6,7 +6,7 @@ import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
-import { getOperation, openIncident, operationByProviderRef } from "../ledger/index.js";
+import { getOperation, openIncident, operationByProviderRef, wasClosedKnowing } from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
 
 /** States in which an effect at the provider is explained: it may happen, did happen, or was taken back. */
@@ -79,7 +79,9 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
     await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
     return true;
   }
-  if (operation !== null && EXPLAINED.has(operation.status)) return false;
+  if (operation !== null && (EXPLAINED.has(operation.status) || wasClosedKnowing(operation, effect.ref))) {
+    return false;
+  }
   // Counted as not done, and done: the case is open again, with an incident of its own.
   if (await contradictRejected(ctx, effect)) return true;
   await ctx.db.tx((tx) =>

@@ -55,7 +55,9 @@ describeInBrowser("a story on the page", () => {
       await thread
         .getByText(/Refund on order ORD-10042 – sent, outcome not known yet, being checked/)
         .waitFor();
-      await thread.getByText(/no clear answer came back\. It is being checked with the provider/).waitFor();
+      await thread
+        .getByText(/its outcome is not certain yet\. It is being checked with the provider/)
+        .waitFor();
       expect(await thread.getByText(/^Refunded /).count()).toBe(0);
       const calmed = await page.request.delete(faults, { data: {} });
       expect(calmed.ok(), await calmed.text()).toBe(true);

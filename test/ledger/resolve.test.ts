@@ -187,6 +187,54 @@ describe("reject and retry", () => {
     expect(await reread(ctx.db, operation)).toEqual(operation);
   });
 
+  test("what the provider made differently is confirmed by nobody; two people close it, and the same effect is no news later", async () => {
+    const ctx = await openShop(database.db);
+    const operation = await inState(ctx, "QUARANTINED");
+    const effect = effectFor(operation, { amountMinor: 1999n });
+    const probe: Evidence = { says: "committed", effect, postcondition: "fails", differs: ["amount"] };
+    expect(await ask(ctx, operation, { verb: "confirm", probe })).toMatchObject({ code: "not_as_asked" });
+    expect(await ask(ctx, operation, { verb: "retry", probe })).toMatchObject({
+      code: "evidence_contradicts",
+    });
+    const proposed = await ask(ctx, operation, { verb: "reject", probe });
+    if (proposed.outcome !== "needs_second") throw new Error(proposed.outcome);
+    const agreed = await ledger.secondResolve(ctx, {
+      resolutionId: proposed.resolution.id,
+      verdict: "agree",
+      note: null,
+      probe,
+      by: "U_ONC2",
+    });
+    expect(agreed).toMatchObject({
+      outcome: "applied",
+      operation: {
+        status: "REJECTED",
+        providerRef: null,
+        result: { code: "made_differently", providerRef: effect.ref },
+      },
+    });
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 0n, counted: 0n });
+    const again = {
+      operationId: operation.id,
+      actor: "system:webhook",
+      detail: "it is listed",
+      evidence: {
+        operationId: operation.id,
+        source: "webhook",
+        providerRef: effect.ref,
+        dedupeKey: "seen again",
+        payload: {},
+      },
+    } as const;
+    expect(await ledger.contradict(ctx, again)).toMatchObject({ moved: false });
+    const other = { ...again, evidence: { ...again.evidence, providerRef: "re_other", dedupeKey: "other" } };
+    expect(await ledger.contradict(ctx, other)).toMatchObject({
+      moved: true,
+      operation: { status: "QUARANTINED" },
+    });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("retry past the key's life is refused by whoever asks", async () => {
     const ctx = await openShop(database.db);
     const operation = await inState(ctx, "QUARANTINED");

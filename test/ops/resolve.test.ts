@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { sendClaimed } from "../../src/dispatch/index.js";
+import { probe, sendClaimed } from "../../src/dispatch/index.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { sendAuthorised, settleReconcile, takeForReconcile } from "../../src/ledger/index.js";
+import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
 import { balanceOf, eventTypes } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
@@ -37,6 +38,63 @@ async function neverArrived(amount?: bigint): Promise<Operation> {
   payments.sandbox.control.arm({ kind: "drop_before_commit" });
   return expectStatus(await w.quarantined(amount), "QUARANTINED");
 }
+
+describe("the provider made another amount than was asked for", () => {
+  it("is an incident at once, never confirmed, and closed by two people who see both amounts; the money counts as it left", async () => {
+    payments.sandbox.control.arm({ kind: "wrong_answer", amount: 17_999 });
+    const sent = expectStatus(await w.sent(), "OUTCOME_UNKNOWN");
+    await reconcileOne(w.reconcile, sent.id, "due");
+    const operation = expectStatus(await w.now(sent.id), "QUARANTINED");
+    expect(operation.quarantineReason).toMatch(/re_\w+ of £179\.99 GBP differs in amount/);
+    const incidents = async () =>
+      w.h.db.sql<{ kind: string; asked: string; made: string }>(
+        undefined,
+        "SELECT kind, detail ->> 'asked' AS asked, detail ->> 'made' AS made FROM incidents ORDER BY id",
+      );
+    const found = [
+      {
+        kind: "made_differently",
+        asked: expect.stringContaining("£180.00 GBP"),
+        made: expect.stringContaining("£179.99 GBP"),
+      },
+    ];
+    expect(await incidents()).toMatchObject(found);
+
+    const shown = await w.ops.show({ userId: "U_ONC1", ref: operation.id });
+    if (shown.outcome !== "operation") throw new Error(shown.outcome);
+    expect(shown.safe).toMatchObject([
+      { verb: "confirm", possible: false },
+      { verb: "reject", possible: true, people: 2 },
+      { verb: "retry", possible: false },
+    ]);
+    const refused = await w.ops.resolve(form(operation, "confirm"));
+    expect(refused).toMatchObject({ outcome: "not_safe", sentence: expect.stringContaining("£179.99 GBP") });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+
+    const asked = await w.ops.resolve(form(operation, "reject"));
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    const stored = await w.ops.resolution(asked.resolution.id);
+    expect(stored?.probe?.sentence).toMatch(/£179\.99 GBP .*differs from what was asked for in amount/);
+    const agreed = await w.ops.second({
+      resolutionId: asked.resolution.id,
+      userId: "U_ONC2",
+      verdict: "agree",
+      note: null,
+    });
+    expect(agreed).toMatchObject({ outcome: "resolved", operation: { status: "REJECTED" } });
+    await probe(w.dispatch, operation);
+    expect(await balanceOf(w.h.db, "ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+    const [payment] = await w.h.db.sql<{ refunded_elsewhere: bigint }>(
+      undefined,
+      "SELECT refunded_elsewhere FROM payments WHERE payment_intent = 'pi_1'",
+    );
+    expect(payment?.refunded_elsewhere).toBe(17_999n);
+    await sweepOrphans(w.reconcile);
+    expect(await w.now(operation.id)).toMatchObject({ status: "REJECTED" });
+    expect(await incidents()).toMatchObject(found);
+    expect(await counts()).toMatchObject({ committed: 1, posts: 1 });
+  });
+});
 
 describe("retry asks the provider first (S-OP-1)", () => {
   it("the provider had committed: refused, shown, and confirmed by that evidence; committed once", async () => {

@@ -295,6 +295,7 @@ export const INCIDENT_KINDS = [
   "late_effect",
   "freeze_tripped",
   "row_changed",
+  "made_differently",
 ] as const;
 export type IncidentKind = (typeof INCIDENT_KINDS)[number];
 
@@ -426,6 +427,12 @@ function incidentWords(kind: IncidentKind): { title: string; meaning: string } {
         title: "changed in the database",
         meaning:
           "An operation's row no longer says what was decided, so it was not sent. Somebody wrote to the database.",
+      };
+    case "made_differently":
+      return {
+        title: "not what was asked for",
+        meaning:
+          "The provider did something else than this operation asked for, so it is not counted as done.",
       };
     default:
       return assertNever(kind, "incident kind");

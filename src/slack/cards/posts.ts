@@ -56,7 +56,7 @@ export const outcomePost = (operation: OperationFacts): Message => sentencePost(
 
 export const beingCheckedPost = (operation: OperationFacts): Message =>
   sentencePost(
-    `${whatOf(operation)}: sent, but no clear answer came back. It is being checked with the provider; nothing is sent a second time blindly.`,
+    `${whatOf(operation)}: sent, but its outcome is not certain yet. It is being checked with the provider; nothing is sent a second time blindly.`,
   );
 
 /** States after which "the same again" can only mean a further one. */

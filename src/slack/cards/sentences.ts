@@ -195,7 +195,10 @@ export function outcomeOf(operation: OperationFacts): string {
       return join([
         `${what}: not carried out.`,
         detailOf(operation) ?? "The provider refused it.",
-        operation.kind === "refund" ? "No money moved." : null,
+        // Of what the provider made instead, the detail speaks.
+        operation.kind === "refund" && operation.result?.code !== "made_differently"
+          ? "No money moved."
+          : null,
       ]);
     case "DENIED":
       return join([`${what}: denied.`, detailOf(operation), "Nothing was sent."]);
