@@ -112,9 +112,10 @@ async function thawed(
   if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
   await tell(tx, row.kind, "thaw", request.by);
   await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
+  const stillFrozen = (await freezeStates(tx)).filter(({ frozen }) => frozen).map(({ kind }) => kind);
   await ctx.notices.ops(tx, {
     key: `thaw:${row.kind}:${row.version}`,
-    message: { type: "thawed", kind: row.kind, by: request.by },
+    message: { type: "thawed", kind: row.kind, by: request.by, stillFrozen },
   });
   return { state: toSwitch(row), changed: true };
 }

@@ -72,7 +72,7 @@ export async function secondThaw(
   const result = await (agreed ? ledger.agreeThaw : ledger.refuseThaw)(ctx.ledger, answer);
   if (!result.changed) return { outcome: "gone", state: result.state, sentence: GONE };
   if (agreed) await showSwitch(ctx, request.kind);
-  return { outcome: agreed ? "thawed" : "kept_frozen", state: result.state };
+  return agreed ? thawedNow(ctx, result.state) : { outcome: "kept_frozen", state: result.state };
 }
 
 const GONE =
@@ -81,7 +81,13 @@ const GONE =
 async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
   const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });
   if (changed) await showSwitch(ctx, request.kind);
-  return changed ? { outcome: "thawed", state } : { outcome: "not_frozen", state };
+  return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
+}
+
+/** Switches are turned one by one: one that is still on is said, because it still holds back what it names. */
+async function thawedNow(ctx: Pick<OpsContext, "db">, state: FreezeState): Promise<ThawOutcome> {
+  const others = (await ledger.freezeStates(ctx.db)).filter(({ frozen }) => frozen);
+  return { outcome: "thawed", state, stillFrozen: others.map(({ kind }) => kind) };
 }
 
 /** A user id as the person it belongs to, when that is the caller; otherwise as it is. */

@@ -370,7 +370,7 @@ export type ThawOutcome =
   | Refused
   | { readonly outcome: "not_frozen"; readonly state: FreezeState }
   /** `reason` of the freeze in `state`. */
-  | { readonly outcome: "thawed"; readonly state: FreezeState }
+  | { readonly outcome: "thawed"; readonly state: FreezeState; readonly stillFrozen: readonly FreezeKind[] }
   /** The card's request was answered, ran out, or the switch was turned meanwhile. Nothing was changed. */
   | { readonly outcome: "gone"; readonly state: FreezeState; readonly sentence: string }
   /** The person who froze may not thaw alone; a card asks for another. */

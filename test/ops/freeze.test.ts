@@ -48,6 +48,15 @@ describe("freeze", () => {
     expect((await drive(w.dispatch, await w.prepared(7_000n))).status).toBe("PREPARED");
   });
 
+  it("a thaw says what is still frozen by a switch of its own, to who thawed and in the channel", async () => {
+    await w.ops.freeze({ userId: "U_ONC1", kind: "all", reason: "a drill" });
+    await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "a drill" });
+    const thawed = await w.ops.thaw({ userId: "U_ONC2", kind: "all" });
+    expect(thawed).toMatchObject({ outcome: "thawed", stillFrozen: ["refund"] });
+    expect(w.h.shown.ops.at(-1)?.message).toMatchObject({ type: "thawed", stillFrozen: ["refund"] });
+    expect(await w.ops.thaw({ userId: "U_ONC2", kind: "refund" })).toMatchObject({ stillFrozen: [] });
+  });
+
   it("needs a reason and the on-call role", async () => {
     expect(await w.ops.freeze({ userId: "U_ONC1", kind: "all", reason: " " })).toMatchObject({
       outcome: "invalid",

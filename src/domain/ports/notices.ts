@@ -46,7 +46,8 @@ export type OpsMessage =
   /** `refusedBy` null: nobody answered in time. */
   | { type: "thaw_request_ended"; kind: string; by: string; refusedBy: string | null }
   | { type: "incident_closed"; incidentId: string; kind: string; by: string; reason: string }
-  | { type: "thawed"; kind: string; by: string }
+  /** `stillFrozen`: kinds that have a switch of their own which is on. */
+  | { type: "thawed"; kind: string; by: string; stillFrozen?: readonly string[] }
   | { type: "resolved"; operationId: OperationId; verb: string; by: string; reason: string; evidence: string }
   | { type: "approval_escalated"; approvalId: ApprovalId; role: string }
   | { type: "chain_head"; seq: string; hash: string }

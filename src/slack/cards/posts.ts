@@ -172,7 +172,11 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
     }
     case "thawed": {
       const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
-      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${actorName(message.by)}.`, []);
+      const still = (message.stillFrozen ?? []).map((kind) =>
+        escapeText(oneLine(freezeName(kind as Parameters<typeof freezeName>[0]))),
+      );
+      const rest = still.length === 0 ? "" : ` Still frozen by a switch of its own: ${still.join(", ")}.`;
+      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${actorName(message.by)}.${rest}`, []);
     }
     case "resolved": {
       const verb = message.verb;

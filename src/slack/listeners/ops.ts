@@ -4,6 +4,7 @@ import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
 import { OPERATION_STATUSES } from "../../domain/operation.js";
 import type {
+  FreezeKind,
   FreezeOutcome,
   OpsCommand,
   ResolveOutcome,
@@ -286,6 +287,12 @@ function freezeSentence(outcome: FreezeOutcome): string {
   }
 }
 
+/** One sentence, plain: whether anything is held back by another switch. */
+const whatGoesOn = (stillFrozen: readonly FreezeKind[]): string =>
+  stillFrozen.length === 0
+    ? "What waited goes on."
+    : `Still frozen by a switch of its own: ${stillFrozen.map((kind) => escapeText(freezeName(kind))).join(", ")}. Thaw that too if it is meant.`;
+
 function thawSentence(outcome: ThawOutcome): string {
   switch (outcome.outcome) {
     case "refused":
@@ -293,7 +300,7 @@ function thawSentence(outcome: ThawOutcome): string {
     case "not_frozen":
       return `Not frozen: ${escapeText(freezeName(outcome.state.kind))}. Nothing was changed.`;
     case "thawed":
-      return `Thawed: ${escapeText(freezeName(outcome.state.kind))}. What waited goes on.`;
+      return `Thawed: ${escapeText(freezeName(outcome.state.kind))}. ${whatGoesOn(outcome.stillFrozen)}`;
     case "needs_second":
     case "gone":
       return said(outcome.sentence);
