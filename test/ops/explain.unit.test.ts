@@ -153,7 +153,7 @@ describe("what a person may do now", () => {
   });
 
   it.each([
-    ["postcondition_failed: re_1 differs in amount", { confirm: 2, reject: 0, retry: 0 }],
+    ["postcondition_failed: re_1 differs in amount", { confirm: 0, reject: 2, retry: 0 }],
     ["duplicate_effect: re_1, re_2", { confirm: 2, reject: 0, retry: 0 }],
     ["pending_too_long: re_1: processing", { confirm: 0, reject: 0, retry: 0 }],
     ["unattributed_effect: re_9", { confirm: 1, reject: 2, retry: 0 }],
