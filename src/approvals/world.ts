@@ -200,7 +200,8 @@ WITH held_operations AS MATERIALIZED (
   SELECT o.id, o.order_id FROM operations o WHERE o.id = ANY ($1::text[]) ORDER BY o.id FOR NO KEY UPDATE
 ), held_orders AS MATERIALIZED (
   SELECT r.id FROM orders r WHERE (SELECT count(*) FROM held_operations) >= 0
-    AND (r.ref = ANY ($2::text[]) OR r.id IN (SELECT order_id FROM held_operations)) ORDER BY r.id FOR NO KEY UPDATE
+    AND r.id IN (SELECT order_id FROM held_operations UNION SELECT x.id FROM orders x WHERE x.ref = ANY ($2::text[]))
+  ORDER BY r.id FOR NO KEY UPDATE
 )
 SELECT 1 FROM payments p WHERE (SELECT count(*) FROM held_orders) >= 0 AND p.order_id IN (SELECT id FROM held_orders)
 ORDER BY p.id FOR NO KEY UPDATE`;

@@ -106,10 +106,10 @@ const LOCK_PAYMENT = `
 SELECT id, captured, reserved, refunded, refunded_elsewhere AS before FROM payments WHERE payment_intent = $1
 FOR NO KEY UPDATE`;
 
-/** $1 payment. What operations hold of it that may have been sent. */
+/** $1 payment. What operations hold of it that may have been sent; found by its order, which has an index and one payment. */
 const MAY_BE_SPENT = `
 SELECT COALESCE(sum(amount_minor), 0)::bigint AS held FROM operations
-WHERE payment_id = $1 AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')`;
+WHERE order_id = (SELECT order_id FROM payments WHERE id = $1) AND payment_id = $1 AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')`;
 
 /** $1 payment, $2 minor units. */
 const SET_ELSEWHERE = `

@@ -8,6 +8,7 @@ import type { OperationId, RunId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import { amountToJson } from "../domain/money.js";
 import { isRunEnd, type RunState } from "../domain/run.js";
+import { OPERATIONS_OF_RUN } from "./operations-of-run.js";
 import { viewRun } from "./read.js";
 import type { RunView, ToolCall, Turn } from "./types.js";
 import { verifyRun } from "./verify.js";
@@ -197,7 +198,7 @@ async function operationsOf(db: SqlRunner, runId: RunId): Promise<TracedOperatio
                'note', v.note, 'at', v.at) ORDER BY v.at, v.id) FROM votes v WHERE v.approval_id = a.id), '[]'))
          ORDER BY a.created_at, a.id) FROM approvals a WHERE a.operation_id = o.id), '[]') AS approvals
      FROM operations o
-     WHERE o.owner_run_id = $1 OR o.id IN (SELECT operation_id FROM tool_calls WHERE run_id = $1 AND operation_id IS NOT NULL)
+     WHERE o.id IN (${OPERATIONS_OF_RUN})
      ORDER BY o.created_at, o.id`,
     [runId],
   );

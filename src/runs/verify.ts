@@ -11,6 +11,7 @@
 import type { SqlRunner } from "../db/connect.js";
 import type { RunId } from "../domain/ids.js";
 import type { RunEnd } from "../domain/run.js";
+import { OPERATIONS_OF_RUN } from "./operations-of-run.js";
 
 export interface RunVerdict {
   verifiedSuccess: boolean;
@@ -60,7 +61,7 @@ async function violations(db: SqlRunner, runId: RunId): Promise<number> {
   const [row] = await db.sql<{ n: bigint }>(
     "runs.verify_constraints",
     `SELECT count(*) AS n FROM operations o JOIN runs r ON r.id = $1 JOIN tickets t ON t.id = r.ticket_id
-     WHERE (o.owner_run_id = $1 OR o.id IN (SELECT operation_id FROM tool_calls WHERE run_id = $1 AND operation_id IS NOT NULL))
+     WHERE o.id IN (${OPERATIONS_OF_RUN})
        AND (o.customer_id IS DISTINCT FROM t.customer_id
             OR (o.status NOT IN ('AWAITING_APPROVAL','DENIED','EXPIRED','VOIDED')
                 AND o.decision ->> 'answer' = 'hold' AND cardinality(o.approved_by) = 0))`,

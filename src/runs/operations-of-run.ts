@@ -1,0 +1,3 @@
+/** SQL: ids of the operations that run $1 owns or asked for. Two look-ups by index; one condition over both would read every operation. */
+export const OPERATIONS_OF_RUN = `SELECT id FROM operations WHERE owner_run_id = $1
+       UNION SELECT operation_id FROM tool_calls WHERE run_id = $1 AND operation_id IS NOT NULL`;

@@ -1,0 +1,150 @@
+/**
+ * Every statement of the scans, lists and readings has an index for every table that grows. Plans are kept, so this is asked of the
+ * plan that does not look at parameters.
+ */
+import pg from "pg";
+import { expect, it } from "vitest";
+import { getApproval, listPending } from "../../src/approvals/index.js";
+import { PLAN_ONCE } from "../../src/db/connect.js";
+import { dueWebhooks } from "../../src/dispatch/index.js";
+import type { SqlRunner } from "../../src/domain/ports/database.js";
+import {
+  dueOperations,
+  eventsOf,
+  evidenceOf,
+  findIncidents,
+  getOperation,
+  listIncidents,
+  listOperations,
+  liveOn,
+  openCounts,
+  recordElsewhere,
+  waitersOf,
+} from "../../src/ledger/index.js";
+import { dueRuns, listRuns, viewRun } from "../../src/runs/index.js";
+import { verifyRun } from "../../src/runs/verify.js";
+import { findOrder, getCustomer, ordersOf, subscriptionsOf } from "../../src/shop/index.js";
+import { dueArrivals } from "../../src/slack/inbox/store.js";
+import { dueCards } from "../../src/slack/outbox/card.js";
+import { dueOutbox } from "../../src/slack/outbox/send.js";
+import { load, oneOrder } from "../shop/shop-context.js";
+import { withDatabase } from "../support/database.js";
+import { ledgerWorld, OPEN_POLICY, putRun, usePolicy } from "../support/ledger-world.js";
+
+const database = withDatabase();
+/** Of one row, or of a handful that never grows. */
+const SMALL = [
+  "clock_offset",
+  "active_policy",
+  "freeze_switches",
+  "policy_versions",
+  "operation_transitions",
+];
+
+interface Heard {
+  readonly name: string;
+  readonly text: string;
+  readonly params: number;
+}
+
+it("no table that grows is read as a whole", async () => {
+  const { db } = database;
+  await load(db, oneOrder());
+  await usePolicy(db, OPEN_POLICY);
+  const { runId } = await putRun(db);
+  const heard: Heard[] = [];
+  const listening = <R extends SqlRunner>(on: R): R => ({
+    ...on,
+    sql: (name: string | undefined, text: string, params?: readonly unknown[]) => {
+      heard.push({ name: name ?? text, text, params: params?.length ?? 0 });
+      return on.sql(name, text, params);
+    },
+  });
+  const on = {
+    ...listening(db),
+    tx: ((work, options) => db.tx((tx) => work(listening(tx)), options)) as typeof db.tx,
+  };
+  const none = "op_none" as const;
+  await dueOperations(on, { limit: 10 });
+  await listOperations(on, {});
+  await listOperations(on, { status: "QUARANTINED" });
+  await openCounts(on);
+  await getOperation(on, none);
+  await eventsOf(on, none);
+  await evidenceOf(on, none);
+  await waitersOf(on, none);
+  await liveOn(on, { kind: "refund", orderRef: "ORD-1" });
+  await findIncidents(on, "inc_", { limit: 5 });
+  await listIncidents(on, {});
+  await recordElsewhere(
+    { ...ledgerWorld(db), db: on },
+    { paymentIntent: "pi_1", elsewhereMinor: 100n, effects: ["re_else"] },
+  );
+  await listPending(on);
+  await getApproval(on, "apr_none");
+  await dueRuns(on, 10);
+  await listRuns(on, {});
+  await viewRun(on, runId);
+  await verifyRun(on, runId, "resolved");
+  await dueArrivals({ db: on }, 10);
+  await dueOutbox({ db: on }, 10);
+  await dueCards({ db: on }, 10);
+  await dueWebhooks(on, { limit: 10 });
+  await findOrder(on, "ord-1");
+  await ordersOf(on, "cus");
+  await subscriptionsOf(on, "cus");
+  await getCustomer(on, "cus");
+  expect(heard.length).toBeGreaterThan(25);
+
+  const client = new pg.Client({ connectionString: database.url, options: PLAN_ONCE });
+  await client.connect();
+  const partial = new Set(
+    (
+      await db.sql<{ name: string }>(
+        "test.partial",
+        "SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indpred IS NOT NULL",
+      )
+    ).map(({ name }) => name),
+  );
+  const read: string[] = [];
+  try {
+    for (const { name, text, params } of heard) {
+      await client.query(`PREPARE asked AS ${text}`);
+      const values = params === 0 ? "" : `(${Array.from({ length: params }, () => "NULL").join(", ")})`;
+      const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE asked${values}`);
+      await client.query("DEALLOCATE asked");
+      read.push(
+        ...wholeTables((rows[0] as { "QUERY PLAN": { Plan: Plan }[] })["QUERY PLAN"][0]?.Plan, name, partial),
+      );
+    }
+  } finally {
+    await client.end();
+  }
+  expect(read).toEqual([]);
+});
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly "Index Cond"?: string;
+  readonly Filter?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+/** An index that is gone through from end to end, with rows passed over, is the whole table too; unless it holds few rows only. */
+function wholeTables(plan: Plan | undefined, name: string, partial: ReadonlySet<string>): string[] {
+  if (plan === undefined) return [];
+  const table = plan["Relation Name"] ?? "";
+  const index = plan["Index Name"];
+  const whole =
+    plan["Node Type"] === "Seq Scan" ||
+    (index !== undefined &&
+      plan["Index Cond"] === undefined &&
+      plan.Filter !== undefined &&
+      !partial.has(index));
+  return [
+    ...(whole && table !== "" && !SMALL.includes(table) ? [`${name} reads all of ${table}`] : []),
+    ...(plan.Plans ?? []).flatMap((part) => wholeTables(part, name, partial)),
+  ];
+}
