@@ -6,6 +6,7 @@
  *  1. A row is committed before anything is sent for it.
  *  2. A status moves only along `TRANSITIONS`, in two statements (`transition.ts`; `claim-sql.ts` for DISPATCHED), conditional on
  *     the status and version that were read and, for lease holders, on their token; the event is written by the same statement.
+ *     A row that is claimed as it is made (`insert-sql.ts`) has both events and the version of a claimed one.
  *  3. Money is reserved before an operation can be sent, and released only when no attempt can have committed.
  *  4. Nothing is claimed or sent again while its kind is frozen.
  *  5. Events are hashed over their content and their predecessor; the database refuses to change them.
