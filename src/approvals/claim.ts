@@ -166,7 +166,7 @@ async function replaceIn(
     "SELECT 1 FROM approvals WHERE operation_id = $1 ORDER BY id FOR NO KEY UPDATE",
     [operationId],
   );
-  await lockWorld(tx, [operationId], []);
+  lockWorld(tx, [operationId], []);
   const operation = await ledger.getOperation(tx, operationId);
   const approval = await approvalOfOperation(tx, operationId);
   if (operation?.status !== "PREPARED" || approval?.state !== "RELEASED") {

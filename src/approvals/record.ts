@@ -31,7 +31,7 @@ export async function vote(
   voter: Voter,
   completes: boolean,
 ): Promise<{ approval: Approval; waitsFor: number }> {
-  await storeVote(tx, ctx, approval, voter, "approve");
+  storeVote(tx, ctx, approval, voter, "approve");
   if (completes) {
     const after = await move(tx, ctx, approval, { to: "APPROVED" });
     return { approval: after, waitsFor: await tellTurn(tx, ctx, after) };
@@ -62,7 +62,7 @@ export async function deny(
     approval: { approvalId: approval.id, votes: before },
   });
   if (!ending.moved) return null;
-  await storeVote(tx, ctx, approval, voter, "deny");
+  storeVote(tx, ctx, approval, voter, "deny");
   const after = await move(tx, ctx, approval, {
     to: "DENIED",
     endCode: how.code,
@@ -115,14 +115,14 @@ export async function expireNow(tx: Tx, ctx: RecordContext, approval: Approval):
   return after;
 }
 
-async function storeVote(
+function storeVote(
   tx: Tx,
   ctx: Pick<ApprovalsContext, "ids">,
   approval: Approval,
   voter: Voter,
   verdict: "approve" | "deny",
-): Promise<void> {
-  await tx.sql("approvals.vote", VOTE, [
+): void {
+  tx.later("approvals.vote", VOTE, [
     ctx.ids.next("vote_"),
     approval.id,
     voter.person,

@@ -93,14 +93,15 @@ async function releaseIn(
   if (complete.some((approval) => yesVoters(approval).some((id) => !people.readings.has(id)))) {
     throw new ReadAgain();
   }
-  await lockWorld(tx, operationIds(turn), orderRefs(turn));
+  lockWorld(tx, operationIds(turn), orderRefs(turn));
+  const compared = await compareAll(tx, ctx, complete, people.readings);
+  // Looked at after the wait for the locks and after they were judged.
   if (
     complete.length > 0 &&
     ctx.clock.now().getTime() - people.readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS
   ) {
     throw new ReadAgain();
   }
-  const compared = await compareAll(tx, ctx, complete, people.readings);
   if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
   return prepareAll(tx, ctx, turn, approvals, compared.changes);
 }

@@ -130,7 +130,7 @@ export async function getApproval(on: SqlRunner, id: ApprovalId): Promise<Approv
  * whoever decides the last one knows that it is the last. Empty: there is no such approval.
  */
 export async function lockWithSiblings(tx: Tx, id: ApprovalId): Promise<readonly Approval[]> {
-  await tx.sql(
+  tx.later(
     "approvals.lock_siblings",
     `SELECT 1 FROM approvals WHERE id = $1
        OR turn_id = (SELECT turn_id FROM approvals WHERE id = $1) ORDER BY id FOR NO KEY UPDATE`,
@@ -147,7 +147,7 @@ export async function lockWithSiblings(tx: Tx, id: ApprovalId): Promise<readonly
 
 /** Locks every approval of a turn, in the order of their ids, and reads them after the lock. */
 export async function lockTurn(tx: Tx, turnId: TurnId): Promise<readonly Approval[]> {
-  await tx.sql(
+  tx.later(
     "approvals.lock_turn",
     "SELECT 1 FROM approvals WHERE turn_id = $1 ORDER BY id FOR NO KEY UPDATE",
     [turnId],

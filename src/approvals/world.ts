@@ -184,13 +184,12 @@ FROM operations e
 WHERE e.key = ANY ($1::text[]) AND e.id <> $2 AND e.status NOT IN ('EXPIRED', 'VOIDED')
 ORDER BY e.created_at, e.id LIMIT 20`;
 
-/** Locks operations, then orders, then payments, each in the order of their ids: the lock order of the whole program. */
-export async function lockWorld(
-  tx: Tx,
-  ids: readonly OperationId[],
-  orderRefs: readonly string[],
-): Promise<void> {
-  await tx.sql("approvals.lock_world", LOCK_WORLD, [[...ids], [...orderRefs]]);
+/**
+ * Locks operations, then orders, then payments, each in the order of their ids: the lock order of the whole program. They are held
+ * when the next statement of the transaction runs.
+ */
+export function lockWorld(tx: Tx, ids: readonly OperationId[], orderRefs: readonly string[]): void {
+  tx.later("approvals.lock_world", LOCK_WORLD, [[...ids], [...orderRefs]]);
 }
 
 // $1 operation ids, $2 order references. Each step waits for the one before it to hold all of its rows. Nothing that is read here

@@ -154,7 +154,7 @@ export async function tellRun(
     text: bindingSentence(ticket),
     dedupeKey: `binding:${runId}:${ticket.version}`,
   });
-  await wakeRun(tx, runId);
+  wakeRun(tx, runId);
   await ctx.notices.touch(tx, { kind: "run", id: runId });
 }
 

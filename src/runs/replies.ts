@@ -51,7 +51,7 @@ async function take(
   await ctx.notices.touch(tx, { kind: "run", id: run.id });
   const after = await bindFromText(tx, ctx, ticket, candidates);
   if (after.version === ticket.version) {
-    if (run.state === "awaiting_binding") await wakeRun(tx, run.id);
+    if (run.state === "awaiting_binding") wakeRun(tx, run.id);
     return { outcome: "noted", runId: run.id, ticketId };
   }
   await tellRun(tx, ctx, run.id, after, ticket);

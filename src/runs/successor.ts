@@ -24,6 +24,6 @@ export async function followSuccessor(
     [[...new Set(calls.map((call) => call.turn_id))]],
   );
   const runs = [...new Set(calls.map((call) => call.run_id))].sort();
-  for (const run of runs) await wakeRun(tx, run);
+  for (const run of runs) wakeRun(tx, run);
   return runs;
 }

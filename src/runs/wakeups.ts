@@ -8,15 +8,17 @@ import type { OperationId, RunId } from "../domain/ids.js";
 const WAKE_SET = `SET woken = true, updated_at = countersign_now(),
   due_at = CASE WHEN lease_until > countersign_now() THEN due_at ELSE countersign_now() END`;
 
-/** The run has something to look at: a decision, a binding. A run that waits to repeat a model call is left waiting. */
-export async function wakeRun(tx: Tx, runId: RunId): Promise<boolean> {
-  const rows = await tx.sql(
+/**
+ * The run has something to look at: a decision, a binding. A run that waits to repeat a model call is left waiting. Written with the
+ * next statement of the transaction, or with its commit.
+ */
+export function wakeRun(tx: Tx, runId: RunId): void {
+  tx.later(
     "runs.wake",
     `UPDATE runs ${WAKE_SET}
-     WHERE id = $1 AND state IN ('running','awaiting_binding','awaiting_approval','waiting') RETURNING id`,
+     WHERE id = $1 AND state IN ('running','awaiting_binding','awaiting_approval','waiting')`,
     [runId],
   );
-  return rows.length > 0;
 }
 
 /** Every run with an unanswered call on this operation; their ids, to be woken after commit. */

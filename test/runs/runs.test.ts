@@ -251,7 +251,7 @@ describe("a lease", () => {
   test("is not given back over news that came meanwhile", async () => {
     const { runId } = await filed();
     const lease = await leased(runId);
-    await database.db.tx((tx) => wakeRun(tx, runId));
+    await database.db.tx(async (tx) => wakeRun(tx, runId));
     expect(await giveBack(database.db, lease, { to: "waiting", dueInMs: 3_600_000, clock: "stops" })).toEqual(
       { dueNow: true },
     );
@@ -275,7 +275,7 @@ describe("a lease", () => {
     const { runId } = await filed();
     const lease = await leased(runId);
     await giveBack(database.db, lease, { to: "queued", dueInMs: 50_000, clock: "runs" });
-    await database.db.tx((tx) => wakeRun(tx, runId));
+    await database.db.tx(async (tx) => wakeRun(tx, runId));
     expect(await leaseRun(database.db, { runId, holder: "w", leaseMs: 1_000 })).toBeNull();
     await setClockOffset(database.db, 50_500);
     const next = await leased(runId);

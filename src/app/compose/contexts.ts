@@ -84,7 +84,7 @@ export function composeContexts(parts: Parts): Contexts {
     activePolicy: async (on) => (await activePolicy(on)).policy,
     hooks: {
       onTurnDecided: async (tx, { runId }) => {
-        await wakeRun(tx, runId);
+        wakeRun(tx, runId);
       },
       onSuccessor: async (tx, change) => {
         await followSuccessor(tx, change);

@@ -250,7 +250,7 @@ function neighbours(
     activePolicy: async (on) => (await activePolicy(on)).policy,
     hooks: {
       onTurnDecided: async (tx, { runId }) => {
-        await wakeRun(tx, runId);
+        wakeRun(tx, runId);
       },
       onSuccessor: async (tx, change) => {
         await followSuccessor(tx, change);
