@@ -1,9 +1,5 @@
 /** What the planner is told before the first turn. Help, not law: nothing depends on its obeying. */
-import { headOf } from "../domain/text/cut.js";
 import type { ContentBlock, Ticket } from "../runs/index.js";
-
-/** Longest ticket text handed to the planner; the rest is cut, and said so. */
-const MAX_TICKET_CHARS = 12_000;
 
 const ROLE = `You resolve support tickets of a shop by calling tools. A person of the support team filed the ticket; you talk to that person, not to the customer.
 
@@ -23,19 +19,14 @@ export const systemPrompt = (policyHelp: string): string =>
     ? ROLE
     : `${ROLE}\n\nLimits of the active policy, for your planning (code checks them whatever you do)\n${policyHelp.trim()}`;
 
-/** The first user message: the ticket as data. */
+/** The first user message: the ticket as data, whole, as whoever found the customer has read it. */
 export function openingBlocks(ticket: Ticket): ContentBlock[] {
-  const head = headOf(ticket.text, MAX_TICKET_CHARS);
-  const text =
-    ticket.text.length <= MAX_TICKET_CHARS
-      ? ticket.text
-      : `${head}\n[…${ticket.text.length - head.length} more characters were cut]`;
   const files = ticket.files.map((file) => file.name).filter((name) => name.trim() !== "");
   const attached = files.length === 0 ? "" : `\nAttached, not readable for you: ${files.join(", ")}`;
   return [
     {
       type: "text",
-      text: `Ticket ${ticket.ref ?? ticket.id}\n<ticket>\n${fenced(text)}\n</ticket>${attached}`,
+      text: `Ticket ${ticket.ref ?? ticket.id}\n<ticket>\n${fenced(ticket.text)}\n</ticket>${attached}`,
     },
   ];
 }

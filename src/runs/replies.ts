@@ -4,16 +4,14 @@ import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import { isRunEnd } from "../domain/run.js";
-import { headOf } from "../domain/text/cut.js";
+import { takeText } from "../domain/text/ticket-text.js";
 import type { CancelAnswer, ReplyAnswer, ThreadReply } from "./api.js";
 import { bindFromText, tellRun, writeText } from "./binding.js";
 import { currentRun, getRun, ticketOfThread } from "./read.js";
 import { insertNote, isBlank, lockActiveRun, lockTicket, startRunIn } from "./start.js";
+import { tellLeftOut } from "./tickets.js";
 import type { BindingCandidate, RunsCtx, Ticket } from "./types.js";
 import { wakeRun } from "./wakeups.js";
-
-/** Longest reply that is kept; the rest is cut off, and said so. */
-const MAX_NOTE_CHARS = 8_000;
 
 /** A reply in a ticket's thread. Idempotent by `dedupeKey`. Never an approval, whatever it says. */
 export async function threadReply(ctx: RunsCtx, reply: ThreadReply): Promise<ReplyAnswer> {
@@ -21,13 +19,20 @@ export async function threadReply(ctx: RunsCtx, reply: ThreadReply): Promise<Rep
   if (ticket === null) return { outcome: "ignored", why: "no_ticket" };
   if (!ticket.filers.includes(reply.author)) return { outcome: "ignored", why: "not_filer" };
   if (isBlank(reply.text)) return { outcome: "ignored", why: "blank" };
-  const candidates = await ctx.identify(ctx.db, reply.text);
-  const answer = await ctx.db.tx((tx) => take(tx, ctx, ticket.id, reply, candidates));
+  const { text, leftOut } = takeText(reply.text);
+  const candidates = await ctx.identify(ctx.db, text);
+  const answer = await ctx.db.tx(async (tx) => {
+    const taken = await take(tx, ctx, ticket.id, { ...reply, text }, candidates);
+    if (leftOut !== null && isRead(taken)) await tellLeftOut(tx, ctx, ticket.id, leftOut, reply.dedupeKey);
+    return taken;
+  });
   if (answer.outcome === "started") await ctx.wake("run", answer.run.id);
   if (answer.outcome === "noted") await ctx.wake("run", answer.runId);
   if (answer.outcome === "candidates" && answer.runId !== null) await ctx.wake("run", answer.runId);
   return answer;
 }
+
+const isRead = ({ outcome }: ReplyAnswer): boolean => outcome !== "ignored" && outcome !== "ended";
 
 async function take(
   tx: Tx,
@@ -44,7 +49,7 @@ async function take(
   const added = await insertNote(tx, ctx, {
     runId: run.id,
     author: reply.author,
-    text: cut(reply.text),
+    text: reply.text,
     dedupeKey: reply.dedupeKey,
   });
   if (!added) return { outcome: "ignored", why: "seen_before" };
@@ -72,7 +77,7 @@ async function firstWords(
   const run = await startRunIn(tx, ctx, { ticketId: ticket.id });
   if (run === null) return { outcome: "ignored", why: "seen_before" };
   // Kept only so that the same message, delivered again, is known.
-  const note = { runId: run.id, author: reply.author, text: cut(reply.text), dedupeKey: reply.dedupeKey };
+  const note = { runId: run.id, author: reply.author, text: reply.text, dedupeKey: reply.dedupeKey };
   await insertNote(tx, ctx, { ...note, usedInSeq: 0 });
   return { outcome: "started", run, ticketId: ticket.id };
 }
@@ -99,7 +104,7 @@ async function lateAnswer(
   await insertNote(tx, ctx, {
     runId: run.id,
     author: reply.author,
-    text: cut(reply.text),
+    text: reply.text,
     dedupeKey: reply.dedupeKey,
   });
   return { outcome: "started", run, ticketId: ticket.id };
@@ -109,9 +114,6 @@ async function seenBefore(tx: Tx, dedupeKey: string): Promise<boolean> {
   const rows = await tx.sql("runs.note_seen", "SELECT 1 FROM run_notes WHERE dedupe_key = $1", [dedupeKey]);
   return rows.length > 0;
 }
-
-const cut = (text: string): string =>
-  text.length <= MAX_NOTE_CHARS ? text : `${headOf(text, MAX_NOTE_CHARS)} […cut]`;
 
 /**
  * Stop: the run ends between two steps. Only those who filed may ask, or on-call as operator. A run that nobody drives is

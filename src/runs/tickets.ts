@@ -9,6 +9,7 @@ import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { TicketId } from "../domain/ids.js";
+import { type TextTaken, takeText } from "../domain/text/ticket-text.js";
 import type { FiledTicket, FileTicket } from "./api.js";
 import { currentRun, getTicket } from "./read.js";
 import { isBlank, startRunIn } from "./start.js";
@@ -16,8 +17,9 @@ import type { BindingCandidate, RunsCtx, Ticket } from "./types.js";
 
 /** Files a ticket and starts its run. Idempotent by `dedupeKey`. */
 export async function fileTicket(ctx: RunsCtx, filing: FileTicket): Promise<FiledTicket> {
-  const candidates = await ctx.identify(ctx.db, filing.text);
-  const filed = await ctx.db.tx((tx) => fileIn(tx, ctx, filing, candidates));
+  const { text, leftOut } = takeText(filing.text);
+  const candidates = await ctx.identify(ctx.db, text);
+  const filed = await ctx.db.tx((tx) => fileIn(tx, ctx, { ...filing, text, leftOut }, candidates));
   await failpoint("runs.after_ticket_filed");
   if (filed.outcome !== "asked" && filed.run !== null) await ctx.wake("run", filed.run.id);
   return filed;
@@ -26,7 +28,7 @@ export async function fileTicket(ctx: RunsCtx, filing: FileTicket): Promise<File
 async function fileIn(
   tx: Tx,
   ctx: RunsCtx,
-  filing: FileTicket,
+  filing: FileTicket & Pick<TextTaken, "leftOut">,
   candidates: readonly BindingCandidate[],
 ): Promise<FiledTicket> {
   const id = ctx.ids.next("tkt_");
@@ -37,6 +39,7 @@ async function fileIn(
     return { outcome: "asked", ticket };
   }
   await ctx.notices.touch(tx, { kind: "binding", id });
+  if (filing.leftOut !== null) await tellLeftOut(tx, ctx, id, filing.leftOut);
   const run = filing.start === false ? null : await startRunIn(tx, ctx, { ticketId: id });
   return { outcome: "filed", ticket, run };
 }
@@ -121,6 +124,21 @@ async function askWhatIsWanted(tx: Tx, ctx: RunsCtx, ticket: Ticket): Promise<vo
     ticketId: ticket.id,
     key: `ask-what:${ticket.id}`,
     message: { type: "ask", question, candidates: [] },
+  });
+}
+
+/** Says in the thread that the end of a text was not read: once for the ticket, or for the reply that `occasion` names. */
+export async function tellLeftOut(
+  tx: Tx,
+  ctx: Pick<RunsCtx, "notices">,
+  ticketId: TicketId,
+  text: string,
+  occasion: string = ticketId,
+): Promise<void> {
+  await ctx.notices.thread(tx, {
+    ticketId,
+    key: `text-left-out:${occasion}`,
+    message: { type: "sentence", text },
   });
 }
 

@@ -121,7 +121,48 @@ describe("several orders", () => {
   });
 });
 
+describe("an order whose reference does not look like one", () => {
+  const big = {
+    find_customer: {
+      customer: { reference: "CUS-7" },
+      orders: [order("ORD-1").order, order("ORD-BIG").order, order("big-one").order],
+      subscriptions: [],
+    },
+    "get_order ORD-BIG": order("ORD-BIG"),
+    "get_order big-one": order("big-one"),
+    "issue_refund ORD-BIG": "Refunded £2,500.00 GBP on order ORD-BIG.",
+    "issue_refund big-one": "Refunded £20.00 GBP on order big-one.",
+  };
+
+  test.each([
+    ["Refund ORD-BIG £2,500.00", [["ORD-BIG", 250_000]]],
+    ["Refund ord-big £2,500.00", [["ORD-BIG", 250_000]]],
+    [
+      "Refund £20.00 on Big-One and £30.00 on ord-big",
+      [
+        ["big-one", 2_000],
+        ["ORD-BIG", 3_000],
+      ],
+    ],
+  ])("is found among the customer's: %s", async (ticket, right) => {
+    expect(amounts(await play(ticket, big))).toEqual(right);
+  });
+
+  test("and where none is named, which one is meant stays open", async () => {
+    expect(summary(await play("Refund £20.00", big))).toContain("not clear which order is meant");
+  });
+});
+
 describe("what it cannot do", () => {
+  test.each(["£0.00", "0 GBP"])(
+    "a refund of %s is told to need an amount, not another currency",
+    async (none) => {
+      const moves = await play(`Refund ${none} on ORD-1`, SHOP);
+      expect(amounts(moves)).toEqual([]);
+      expect(summary(moves)).toContain("The amount of a refund must be above zero");
+    },
+  );
+
   test("an order that is not the customer's is a person's, and what can be done is done first", async () => {
     const moves = await play("Please refund £20.00 on ORD-1 and £150.00 on ORD-9", {
       ...SHOP,

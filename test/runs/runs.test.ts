@@ -1,5 +1,6 @@
 /** Tickets and runs as rows: one origin is one ticket, one ticket one run, one driver at a time, spend bounded across workers. */
 import { beforeEach, describe, expect, test } from "vitest";
+import { buildConversation } from "../../src/agent/history.js";
 import { identify } from "../../src/app/compose/shop-reads.js";
 import { systemClock, systemIds } from "../../src/app/system.js";
 import { setClockOffset } from "../../src/db/clock.js";
@@ -29,6 +30,7 @@ import {
   setTicketThread,
   spentToday,
   startRun,
+  threadReply,
   ticketOfThread,
   viewRun,
   wakeRun,
@@ -111,6 +113,42 @@ const turn = (more: Partial<NewTurn> = {}): NewTurn => ({
   requestHash: "h",
   calls: [{ toolUseId: "toolu_1", name: "get_order", input: {} }],
   ...more,
+});
+
+describe("a long text", () => {
+  const wall = (length: number) => "All my love. ".repeat(4_000).slice(0, length);
+
+  test("is read alike by whoever finds the customer and by the planner, up to what a Slack message holds", async () => {
+    const text = `${wall(39_900)}\nRefund £20.00 on ORD-10042`;
+    const { runId } = await filed(text);
+    const view = await viewRun(database.db, runId);
+    expect(view?.ticket).toMatchObject({ customerRef: "CUS-7", binding: "unconfirmed", text });
+    if (view === null) throw new Error("no run");
+    const [told] = buildConversation(view).messages;
+    expect(told?.content[0]?.["text"]).toContain("Refund £20.00 on ORD-10042");
+    expect(posts).toEqual([]);
+  });
+
+  test("beyond that is cut for both, and the thread says so; so it is with a reply", async () => {
+    const { ticketId, runId } = await filed(`${wall(40_000)}\nRefund £20.00 on ORD-10042`);
+    const view = await viewRun(database.db, runId);
+    expect(view?.ticket).toMatchObject({ customerRef: null, binding: "none" });
+    expect(view?.ticket.text).toHaveLength(40_000);
+    expect(posts.map(leftOut)).toEqual(["its last 27 were not read"]);
+    const reply = {
+      channelId: "C1",
+      threadTs: view?.ticket.threadTs ?? "",
+      author: "U_AGENT",
+      dedupeKey: `r${ticketId}`,
+    };
+    const long = await threadReply(ctx, { ...reply, text: `ORD-10042 ${wall(40_000)}` });
+    expect(long.outcome).toBe("candidates");
+    expect(posts.map(leftOut)).toEqual(["its last 27 were not read", "its last 10 were not read"]);
+    expect((await viewRun(database.db, runId))?.ticket.customerRef).toBe("CUS-7");
+  });
+
+  const leftOut = (post: ThreadMessage) =>
+    post.type === "sentence" ? /its last \d+ were not read/.exec(post.text)?.[0] : post.type;
 });
 
 describe("filing", () => {

@@ -7,6 +7,7 @@
 import type { Json } from "../../domain/json.js";
 import { factsOnly } from "../../domain/text/advice.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
+import { findReferences } from "../../domain/text/references.js";
 import type { ContentBlock } from "../../runs/index.js";
 import type { Planner, PlannerAnswer, PlannerRequest } from "../planner.js";
 import { answering } from "./scripted-help.js";
@@ -137,6 +138,8 @@ function orderTargets(reading: Reading, wishes: Wishes): { orders: readonly stri
   const found = callsNamed(reading, "find_customer").at(-1);
   const profile = found === undefined ? null : seenCustomer(found);
   if (reading.customer !== null && profile !== null) {
+    const meant = mentioned(wishes, profile.orders);
+    if (meant.length > 0) return { orders: meant };
     const [only, ...more] = profile.orders;
     if (only !== undefined && more.length === 0) return { orders: [only.reference] };
     const list = profile.orders.map((order) => order.reference).join(", ");
@@ -152,6 +155,13 @@ function orderTargets(reading: Reading, wishes: Wishes): { orders: readonly stri
     if (query !== undefined) return { calls: [{ name: "find_customer", input: { query } }] };
   }
   return { say: "I could not tell which order is meant. Which one is it?" };
+}
+
+/** Which of the customer's orders the words name, in the words' order: a shop's reference need not look like one ("big-one"). */
+function mentioned(wishes: Wishes, orders: readonly { reference: string }[]): string[] {
+  const theirs = new Map(orders.map(({ reference }) => [reference.toUpperCase(), reference]));
+  const named = findReferences(wishes.text).candidates.map((spelling) => theirs.get(spelling.toUpperCase()));
+  return [...new Set(named)].filter((reference) => reference !== undefined);
 }
 
 function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): Move {
@@ -242,7 +252,9 @@ function refundOf(wishes: Wishes, { order }: SeenOrder): WantedCall | string {
   }
   if (amount !== undefined && others.length === 0) {
     const minor = inMinorUnits(amount, order.currency);
-    if (minor === null || minor === 0) {
+    if (minor === 0)
+      return `The amount of a refund must be above zero; the ticket names 0 on ${order.reference}.`;
+    if (minor === null) {
       return `The amount in the ticket is not one in ${order.currency}, the currency of ${order.reference}: please name it in that currency.`;
     }
     return refund({ scope: "amount", minor });

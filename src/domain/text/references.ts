@@ -2,11 +2,9 @@
  * References in the text of a ticket: e-mail addresses, and words that may name an order or a subscription. Pure: whether a
  * word names anything is the shop's to say. Nothing is guessed here, only spelled in the ways people type it.
  *
- * Takes plain text (`plainSlackText`). Bounded: a text of any length gives at most `MAX_CANDIDATES` candidates.
+ * Takes plain text (`plainSlackText`), and all of it: its length is bounded where it comes in (`takeText`), and each word spells a few
+ * candidates at most.
  */
-
-/** More words than any person's ticket names; a wall of text beyond it is not searched further. */
-const MAX_CANDIDATES = 400;
 const MAX_REFERENCE_LENGTH = 64;
 
 export interface TextReferences {
@@ -37,7 +35,7 @@ export function findReferences(text: string): TextReferences {
   const lookalikes = new Set<string>();
   words.forEach((word, index) => {
     for (const spelling of spellings(word, words[index + 1])) {
-      if (candidates.size < MAX_CANDIDATES) candidates.add(spelling);
+      candidates.add(spelling);
     }
     const upper = word.toUpperCase().replace(/^#/, "");
     if (upper.length <= MAX_REFERENCE_LENGTH && LOOKALIKE.test(upper)) lookalikes.add(upper);
