@@ -4,7 +4,7 @@ import { CountersignError } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import { amountToJson } from "../domain/money.js";
 import type { Intent, OperationKind } from "../domain/operation.js";
-import { policyNotices } from "../domain/policy/notices.js";
+import { noticePath, policyNotices } from "../domain/policy/notices.js";
 import type { Judgement, JudgeSubject } from "../domain/ports/judge.js";
 import { type ActivePolicy, activePolicy } from "./active-policy.js";
 import { gatherFacts } from "./gather-facts.js";
@@ -12,15 +12,24 @@ import { judgementOf } from "./judge.js";
 import { loadPolicyFile } from "./policy-file-watch.js";
 import { PolicyFileError, type PolicyFileProblem } from "./policy-text.js";
 
+export interface PolicyFileNotice {
+  /** From 1: of the innermost part of the place that is in the file; null: the file is empty of keys. */
+  readonly line: number | null;
+  readonly text: string;
+}
+
 export type PolicyCheck =
-  | { readonly ok: true; readonly hash: string; readonly notices: readonly string[] }
+  | { readonly ok: true; readonly hash: string; readonly notices: readonly PolicyFileNotice[] }
   | { readonly ok: false; readonly problems: readonly PolicyFileProblem[] };
 
 /** Validates a file. `notices` are what a valid file probably did not mean. */
 export async function checkPolicyFile(file: string): Promise<PolicyCheck> {
   try {
-    const { policy, hash } = await loadPolicyFile(file);
-    return { ok: true, hash, notices: policyNotices(policy) };
+    const { policy, hash, placeOf } = await loadPolicyFile(file);
+    const notices = policyNotices(policy)
+      .map((text) => ({ line: placeOf(noticePath(text)).line, text }))
+      .sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+    return { ok: true, hash, notices };
   } catch (error) {
     if (error instanceof PolicyFileError) return { ok: false, problems: error.problems };
     throw error;

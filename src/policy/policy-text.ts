@@ -2,8 +2,9 @@
 import { isMap, isNode, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import { sha256Hex } from "../domain/canonical.js";
 import { CountersignError } from "../domain/errors.js";
+import { impossibleIds } from "../domain/policy/file-checks.js";
 import type { Policy } from "../domain/policy/policy.js";
-import { parsePolicyFile, policyHash } from "../domain/policy/policy-file.js";
+import { type PolicyProblem, parsePolicyFile, policyHash, withValue } from "../domain/policy/policy-file.js";
 
 export interface LoadedPolicy {
   readonly policy: Policy;
@@ -12,6 +13,8 @@ export interface LoadedPolicy {
   /** SHA-256 over the text as it was read. */
   readonly textHash: string;
   readonly text: string;
+  /** Where in the text a path of keys stands. */
+  readonly placeOf: PlaceOf;
 }
 
 export interface PolicyFileProblem {
@@ -44,23 +47,50 @@ export function readPolicyText(text: string, file: string): LoadedPolicy {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true });
   const broken = [...document.errors, ...document.warnings];
-  if (broken.length > 0) {
-    throw new PolicyFileError(
-      file,
-      broken.map(({ pos: [start], message }) => ({ ...place(lines, start), path: "", reason: message })),
-    );
+  const problems = broken.map(
+    ({ pos: [start], code, message }): PolicyFileProblem => ({
+      ...place(lines, start),
+      path: "",
+      reason: code === "DUPLICATE_KEY" ? `${message}; there twice: ${wordAt(text, start)}` : message,
+    }),
+  );
+  // A key that is there twice leaves the rest readable; after any other of YAML's mistakes what follows would be a guess.
+  if (broken.some(({ code }) => code !== "DUPLICATE_KEY")) throw new PolicyFileError(file, problems);
+  const content = contentOf(document, file);
+  const placeOf = placeIn(document.contents, lines);
+  const parsed = parsePolicyFile(content);
+  const ids = impossibleIds(content).map((problem) => withValue(content, problem));
+  const found = parsed.ok ? ids : withoutRepeats([...parsed.problems, ...ids]);
+  for (const { path, message } of found) {
+    problems.push({ ...placeOf(path), path: path.join("."), reason: message });
   }
-  const parsed = parsePolicyFile(contentOf(document, file));
-  if (!parsed.ok) {
-    const problems = parsed.problems.map(({ path, message }) => {
-      const offset = offsetOf(document.contents, path);
-      const at = offset === null ? { line: null, column: null } : place(lines, offset);
-      return { ...at, path: path.join("."), reason: message };
-    });
-    throw new PolicyFileError(file, problems);
-  }
-  return { policy: parsed.policy, hash: policyHash(parsed.policy), textHash: sha256Hex(text), text };
+  if (!parsed.ok || problems.length > 0) throw new PolicyFileError(file, problems.sort(byPlace));
+  const { policy } = parsed;
+  return { policy, hash: policyHash(policy), textHash: sha256Hex(text), text, placeOf };
 }
+
+const wordAt = (text: string, offset: number): string => /^[^\s:,}]*/.exec(text.slice(offset))?.[0] ?? "";
+
+type PlaceOf = (path: readonly (string | number)[]) => Pick<PolicyFileProblem, "line" | "column">;
+
+const placeIn =
+  (root: ParsedNode | null, lines: LineCounter): PlaceOf =>
+  (path) => {
+    const offset = offsetOf(root, path);
+    return offset === null ? { line: null, column: null } : place(lines, offset);
+  };
+
+/** One place is told once: what the schema says of it comes first. */
+function withoutRepeats(problems: readonly PolicyProblem[]): PolicyProblem[] {
+  const seen = new Set<string>();
+  return problems.filter(({ path }) => {
+    const place = JSON.stringify(path);
+    return !seen.has(place) && seen.add(place);
+  });
+}
+
+const byPlace = (a: PolicyFileProblem, b: PolicyFileProblem): number =>
+  (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 
 /** Aliases are refused beyond a small number: a short file could otherwise unfold without end. */
 function contentOf(document: ReturnType<typeof parseDocument>, file: string): unknown {

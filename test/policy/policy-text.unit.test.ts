@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { policyNotices } from "../../src/domain/policy/notices.js";
-import { PolicyFileError, readPolicyText } from "../../src/policy/index.js";
+import { checkPolicyFile, PolicyFileError, readPolicyText } from "../../src/policy/index.js";
 import { CONTRACT_FILE, policyOf } from "../domain/policy/contract-policy.js";
 
 function problem(text: string): string {
@@ -77,7 +77,7 @@ describe("the text of a policy file", () => {
     [
       "a negative limit",
       CONTRACT_TEXT.replace("GBP: 200000, USD: 200000 }     #", "GBP: -1, USD: 1 }  #"),
-      /^policy.yaml, line 7: kinds.refund.never.GBP must not be negative$/,
+      /^policy.yaml, line 7: kinds.refund.never.GBP must not be negative; it is -1$/,
     ],
     [
       "a decimal",
@@ -107,6 +107,57 @@ describe("the text of a policy file", () => {
     ],
   ])("%s: the line and the reason are named", (_what, text, expected) => {
     expect(problem(text)).toMatch(expected);
+  });
+});
+
+describe("a file with many mistakes", () => {
+  const MISTAKEN = `version: 1
+kinds:
+  refund:
+    windowDay: 30
+    auto: { GBP: 50.5, USD: -1 }
+    approval:
+      - { upTo: { GBP: 50000 }, role: suprvisor, approvers: 0 }
+    totals:
+      - { per: moon, then: hold }
+  cancel_order: { auto: maybe, approval: [{ role: boss }], atuo: true }
+approvals: { escalateTo: [finance, oncal] }
+version: 1
+roles:
+  supervisor: { users: ["@sam", U_SUP1, S_SUP, "Anna Smith"], usergroups: [U_SUP1] }
+`;
+
+  it("has each of them named once, in the order of its lines, with the value that is wrong", () => {
+    expect(problem(MISTAKEN).replaceAll("policy.yaml, line ", "").split("\n")).toEqual([
+      '4: kinds.refund.windowDay "windowDay" is not a key of the policy file here',
+      "5: kinds.refund.auto.GBP must be a whole number of minor units (5000 for 50.00); it is 50.5",
+      "5: kinds.refund.auto.USD must not be negative; it is -1",
+      '7: kinds.refund.approval.0.role "suprvisor" is not among the roles',
+      "7: kinds.refund.approval.0.approvers must be at least 1 person; it is 0",
+      '9: kinds.refund.totals.0 a total needs a count or an amount; it is {"per":"moon","then":"hold"}',
+      "9: kinds.refund.totals.0.windowHours is needed",
+      '9: kinds.refund.totals.0.per must be one of order, customer, filer, shop, day; it is "moon"',
+      '10: kinds.cancel_order.auto must be true or false: this kind moves no money; it is "maybe"',
+      '10: kinds.cancel_order.approval.0.role "boss" is not among the roles',
+      '10: kinds.cancel_order.atuo "atuo" is not a key of the policy file here',
+      '11: approvals.escalateTo.1 "oncal" is not among the roles',
+      "12: Map keys must be unique; there twice: version",
+      '14: roles.supervisor.users.0 must be a Slack user id (U… or W…); it is "@sam"',
+      '14: roles.supervisor.users.2 must be a Slack user id (U… or W…); it is "S_SUP"',
+      '14: roles.supervisor.users.3 must be a Slack id without spaces; it is "Anna Smith"',
+      '14: roles.supervisor.usergroups.0 must be the Slack id of a user group (S…); it is "U_SUP1"',
+    ]);
+  });
+
+  it("and a valid one that probably meant something else has the line with each note", async () => {
+    const checked = await checkPolicyFile("test/policy/noted-policy.yaml");
+    if (!checked.ok) throw new Error("valid");
+    expect(checked.notices.map(({ line, text }) => `${line}: ${text}`)).toEqual([
+      "5: kinds.refund.auto: £3,000.00 GBP is above never (£2,000.00 GBP)",
+      "6: kinds.refund.approval: the last line ends at £50.00 GBP, so what lies between that and never (£2,000.00 GBP) is refused",
+      "8: kinds.refund.approval[1]: a line before it covers £50.00 GBP already, so it is never reached in GBP",
+      "12: roles.finance: 2 people must approve, but only U_FIN1 is in it",
+    ]);
   });
 });
 

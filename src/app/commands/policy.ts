@@ -19,7 +19,9 @@ export async function check(file: string): Promise<void> {
   if (!result.ok) {
     throw new CommandFailure(new PolicyFileError(file, result.problems).message);
   }
-  for (const notice of result.notices) print(`Note: ${notice}`);
+  for (const { line, text } of result.notices) {
+    print(`Note: ${file}${line === null ? "" : `, line ${line}`}: ${text}`);
+  }
   print(`${file} is valid. Hash ${result.hash}.`);
 }
 

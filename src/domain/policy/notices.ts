@@ -15,6 +15,12 @@ export function policyNotices(policy: Policy): readonly string[] {
   ];
 }
 
+/** The keys and indexes that a notice begins with: `kinds.refund.approval[1]: …`. */
+export const noticePath = (notice: string): readonly (string | number)[] =>
+  (/^[^:\s]+/.exec(notice)?.[0].match(/[^.[\]]+/g) ?? []).map((part) =>
+    /^\d+$/.test(part) ? Number(part) : part,
+  );
+
 function kindNotices(kind: OperationKind, rules: KindRules, policy: Policy): string[] {
   const at = `kinds.${kind}`;
   const said: string[] = [];

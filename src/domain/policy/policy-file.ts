@@ -12,6 +12,8 @@ import type { JsonObject } from "../json.js";
 import { amountToJson, isCurrency } from "../money.js";
 import { OPERATION_KINDS, type OperationKind } from "../operation.js";
 import { ORDER_STATUSES, type OrderStatus } from "../order.js";
+import { cutText } from "../text/cut.js";
+import { missingRoles, valueAt } from "./file-checks.js";
 import {
   type ApprovalLine,
   type CoolingOff,
@@ -54,6 +56,9 @@ const approvers = z
 const moneyLine = z.strictObject({ upTo: limit.optional(), role: roleName, approvers: approvers.default(1) });
 const plainLine = z.strictObject({ role: roleName, approvers: approvers.default(1) });
 
+/** Another mistake in the same map hides none of what is checked with this: the check must bear any values. */
+const evenThen = { when: ({ value }: { value: unknown }) => typeof value === "object" && value !== null };
+
 const total = z
   .strictObject({
     per: z.enum(TOTAL_PERS),
@@ -62,18 +67,22 @@ const total = z
     amount: limit.optional(),
     then: z.enum(["hold", "refuse"]),
   })
-  .superRefine((rule, ctx) => {
-    if (rule.count === undefined && rule.amount === undefined) {
-      ctx.addIssue({ code: "custom", message: "a total needs a count or an amount" });
-    }
-    if (rule.per !== "day" && rule.windowHours === undefined) {
-      ctx.addIssue({ code: "custom", path: ["windowHours"], message: "is needed" });
-    }
-    if (rule.per === "day" && rule.windowHours !== undefined && rule.windowHours !== 24) {
-      ctx.addIssue({ code: "custom", path: ["windowHours"], message: "a day has 24 hours; leave it out" });
-    }
+  .refine((rule) => rule.count !== undefined || rule.amount !== undefined, {
+    ...evenThen,
+    error: "a total needs a count or an amount",
+  })
+  .refine((rule) => rule.per === "day" || rule.windowHours !== undefined, {
+    ...evenThen,
+    path: ["windowHours"],
+    error: "is needed",
+  })
+  .refine((rule) => rule.per !== "day" || rule.windowHours === undefined || rule.windowHours === 24, {
+    ...evenThen,
+    path: ["windowHours"],
+    error: "a day has 24 hours; leave it out",
   });
 const plainTotal = total.refine((rule) => rule.amount === undefined, {
+  ...evenThen,
   path: ["amount"],
   error: "this kind moves no money; count its operations instead",
 });
@@ -92,10 +101,9 @@ const autoMoney = z.unknown().transform((value, ctx): boolean | z.output<typeof 
     ctx.addIssue({ code: "custom", message: "must be true, false, or amounts by currency" });
     return z.NEVER;
   }
-  const read = limit.safeParse(value);
+  const read = limit.safeParse(value, { error: plainMessage });
   if (read.success) return read.data;
-  for (const issue of read.error.issues) {
-    const { path, message } = problemOf(issue);
+  for (const { path, message } of read.error.issues.flatMap(problemsOf)) {
     ctx.addIssue({ code: "custom", path: [...path], message });
   }
   return z.NEVER;
@@ -132,60 +140,44 @@ const role = z.strictObject({
   limit: limit.optional(),
 });
 
-const policyFile = z
-  .strictObject({
-    version: z.literal(1, { error: "must be 1" }).default(1),
-    kinds: z
-      .strictObject({
-        refund: refundKind.prefault({}),
-        cancel_order: cancelOrderKind.prefault({}),
-        cancel_subscription: cancelSubscriptionKind.prefault({}),
-      })
-      .prefault({}),
-    approvals: z
-      .strictObject({
-        selfApproval: z.boolean().default(false),
-        expireAfterMinutes: minutes.default(1440),
-        remindAfterMinutes: z.array(minutes).default([30, 240]),
-        escalateTo: z.array(roleName).default(["finance", ONCALL_ROLE]),
-      })
-      .prefault({}),
-    resolution: z
-      .strictObject({
-        resolverMayBeApprover: z.boolean().default(false),
-        secondPersonAbove: limit.default({ GBP: 20_000n }),
-        expireAfterMinutes: minutes.default(240),
-      })
-      .prefault({}),
-    freeze: z
-      .strictObject({
-        thawByAnotherPerson: z.boolean().default(true),
-        tripOn: z
-          .strictObject({
-            unknownPerHour: count.default(20),
-            duplicates: count.default(1),
-            orphans: count.default(1),
-          })
-          .prefault({}),
-      })
-      .prefault({}),
-    roles: z.record(roleName, role.prefault({})).default({}),
-  })
-  .superRefine((file, ctx) => {
-    const known = new Set([...ROLES_ALWAYS_THERE, ...Object.keys(file.roles)]);
-    const check = (name: string, path: PropertyKey[]): void => {
-      if (!known.has(name))
-        ctx.addIssue({ code: "custom", path, message: `"${name}" is not among the roles` });
-    };
-    for (const kind of OPERATION_KINDS) {
-      file.kinds[kind].approval.forEach((line, index) => {
-        check(line.role, ["kinds", kind, "approval", index, "role"]);
-      });
-    }
-    file.approvals.escalateTo.forEach((name, index) => {
-      check(name, ["approvals", "escalateTo", index]);
-    });
-  });
+const policyFile = z.strictObject({
+  version: z.literal(1, { error: "must be 1" }).default(1),
+  kinds: z
+    .strictObject({
+      refund: refundKind.prefault({}),
+      cancel_order: cancelOrderKind.prefault({}),
+      cancel_subscription: cancelSubscriptionKind.prefault({}),
+    })
+    .prefault({}),
+  approvals: z
+    .strictObject({
+      selfApproval: z.boolean().default(false),
+      expireAfterMinutes: minutes.default(1440),
+      remindAfterMinutes: z.array(minutes).default([30, 240]),
+      escalateTo: z.array(roleName).default(["finance", ONCALL_ROLE]),
+    })
+    .prefault({}),
+  resolution: z
+    .strictObject({
+      resolverMayBeApprover: z.boolean().default(false),
+      secondPersonAbove: limit.default({ GBP: 20_000n }),
+      expireAfterMinutes: minutes.default(240),
+    })
+    .prefault({}),
+  freeze: z
+    .strictObject({
+      thawByAnotherPerson: z.boolean().default(true),
+      tripOn: z
+        .strictObject({
+          unknownPerHour: count.default(20),
+          duplicates: count.default(1),
+          orphans: count.default(1),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  roles: z.record(roleName, role.prefault({})).default({}),
+});
 
 /** CONTRACT §8 names these; a file that does not fill them leaves them without members. */
 const ROLES_ALWAYS_THERE = [FILER_ROLE, "supervisor", "finance", ONCALL_ROLE] as const;
@@ -200,14 +192,16 @@ export type ParsedPolicy =
   | { readonly ok: true; readonly policy: Policy }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/** Reads the file's content (parsed YAML or JSON). Names every problem with its path. */
+/** Reads the file's content (parsed YAML or JSON). Names every problem with its path and, where there is one, the value that is wrong. */
 export function parsePolicyFile(content: unknown): ParsedPolicy {
   if (content === null || content === undefined) {
     return { ok: false, problems: [{ path: [], message: "the policy file is empty" }] };
   }
-  const parsed = policyFile.safeParse(content);
-  if (!parsed.success) return { ok: false, problems: parsed.error.issues.map(problemOf) };
-  return { ok: true, policy: toPolicy(parsed.data) };
+  const parsed = policyFile.safeParse(content, { error: plainMessage });
+  const roles = missingRoles(content, ROLES_ALWAYS_THERE);
+  if (parsed.success && roles.length === 0) return { ok: true, policy: toPolicy(parsed.data) };
+  const problems = parsed.success ? [] : parsed.error.issues.flatMap(problemsOf);
+  return { ok: false, problems: [...problems, ...roles].map((problem) => withValue(content, problem)) };
 }
 
 /** The identity of a policy: SHA-256 over its canonical JSON, lower-case hex. Comments, order and defaults do not count. */
@@ -306,21 +300,48 @@ function toRole(data: z.output<typeof role> | undefined): Role {
   return data.limit === undefined ? { usergroups, users } : { usergroups, users, limit: data.limit };
 }
 
-function problemOf(issue: z.core.$ZodIssue): PolicyProblem {
+function problemsOf(issue: z.core.$ZodIssue): PolicyProblem[] {
   const path = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
-  if (issue.code === "unrecognized_keys") {
-    const [first = ""] = issue.keys;
-    const others = issue.keys.length > 1 ? ` (also ${issue.keys.slice(1).join(", ")})` : "";
-    return { path: [...path, first], message: `"${first}" is not a key of the policy file here${others}` };
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => ({
+        path: [...path, key],
+        message: `"${key}" is not a key of the policy file here`,
+      }));
+    case "invalid_key":
+      return [{ path, message: issue.issues[0]?.message ?? "is not allowed as a key" }];
+    default:
+      return [{ path, message: issue.message }];
   }
-  if (issue.code === "invalid_key") {
-    return { path, message: issue.issues[0]?.message ?? "is not allowed as a key" };
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "keys with values",
+  record: "keys with values",
+};
+
+/** For what the schema above has no words of its own. */
+function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type") {
+    return issue.input === undefined
+      ? "is needed"
+      : `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`;
   }
-  if (issue.code === "invalid_union") {
-    const last = issue.errors.flat().at(-1);
-    if (last === undefined) return { path, message: issue.message };
-    const inner = problemOf(last);
-    return { path: [...path, ...inner.path], message: inner.message };
-  }
-  return { path, message: issue.message };
+  return issue.code === "invalid_value" ? `must be one of ${issue.values.map(String).join(", ")}` : undefined;
+}
+
+const VALUE_MAX_CHARS = 60;
+
+/** Quotes the value as the file has it, where the message does not name it already. */
+export function withValue(content: unknown, problem: PolicyProblem): PolicyProblem {
+  const value = valueAt(content, problem.path);
+  const quoted = typeof value === "number" ? String(value) : JSON.stringify(value);
+  if (problem.path.length === 0 || quoted === undefined || problem.message.includes(quoted)) return problem;
+  if (problem.message.startsWith(`"${String(problem.path.at(-1))}" is not a key`)) return problem;
+  return { ...problem, message: `${problem.message}; it is ${cutText(quoted, VALUE_MAX_CHARS)}` };
 }

@@ -38,7 +38,7 @@ describe("a policy file", () => {
 
   it.each<[string, unknown, string]>([
     ["is empty", null, ": the policy file is empty"],
-    ["is a list", [], ": Invalid input: expected object, received array"],
+    ["is a list", [], ": must be keys with values"],
     ["is of another version", { version: 2 }, "version: must be 1"],
     ["misspells a key", refund({ atuo: { GBP: 1 } }), 'kinds.refund.atuo: "atuo" is not a key'],
     ["names an unknown kind", { kinds: { payout: {} } }, 'kinds.payout: "payout" is not a key'],
