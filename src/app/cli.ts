@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config/index.js";
 import { CountersignError } from "../domain/errors.js";
+import { fileReason } from "../domain/text/file-reason.js";
 import type { LedgerBenchCommand } from "./commands/bench.js";
 import type { BenchResumeOptions } from "./commands/bench-resume.js";
 import type { BenchSlackOptions } from "./commands/bench-slack.js";
@@ -22,7 +23,15 @@ program
   .command("start")
   .description("run the product; needs the variables of the README")
   .option("--roles <list>", "app, worker or both", "app,worker")
-  .action(async (options: { roles: string }) => (await import("./commands/start.js")).start(options));
+  .addOption(
+    new Option(
+      "--end-with-parent",
+      "of the demo: end when the program that started this one does",
+    ).hideHelp(),
+  )
+  .action(async (options: { roles: string; endWithParent?: boolean }) =>
+    (await import("./commands/start.js")).start(options),
+  );
 
 program
   .command("migrate")
@@ -51,6 +60,7 @@ shop
 const ops = program.command("ops").description("a read-only look at the ledger");
 ops
   .command("list")
+  .description("operations, the newest first: what, how much, for which order, in which state")
   .option("--status <status>", "only operations in this state")
   .option("--cursor <cursor>", "the next page, as the last answer named it")
   .addOption(json())
@@ -59,12 +69,14 @@ ops
   );
 ops
   .command("show <id>")
+  .description("one operation: amount, state, approval, attempts, provider's reference")
   .addOption(json())
   .action(async (id: string, options: { json?: boolean }) =>
     (await import("./commands/ops.js")).show(id, options),
   );
 ops
   .command("events <id>")
+  .description("everything that has happened to one operation, in its order")
   .addOption(json())
   .action(async (id: string, options: { json?: boolean }) =>
     (await import("./commands/ops.js")).events(id, options),
@@ -86,6 +98,7 @@ program
 const runs = program.command("runs").description("what the agent did");
 runs
   .command("list")
+  .description("runs, the newest first, with their tickets and states")
   .option("--cursor <cursor>", "the next page, as the last answer named it")
   .addOption(json())
   .action(async (options: { cursor?: string; json?: boolean }) =>
@@ -93,6 +106,7 @@ runs
   );
 runs
   .command("show <id>")
+  .description("one run: how it stands, its tool calls and what came of each")
   .addOption(json())
   .action(async (id: string, options: { json?: boolean }) =>
     (await import("./commands/runs.js")).show(id, options),
@@ -109,15 +123,18 @@ program
   .command("approvals")
   .description("what waits for whom")
   .command("list")
+  .description("approvals that are open: for whom, how much, until when")
   .addOption(json())
   .action(async (options: { json?: boolean }) => (await import("./commands/approvals.js")).list(options));
 
 const policy = program.command("policy").description("the file that says what the agent may do alone");
 policy
   .command("check <file>")
+  .description("validate a policy file: every problem with its line, and what it probably did not mean")
   .action(async (file: string) => (await import("./commands/policy.js")).check(file));
 policy
   .command("explain")
+  .description("what the gate would answer now, and each rule that spoke")
   .requiredOption("--kind <kind>", "refund, cancel_order or cancel_subscription")
   .requiredOption("--order <reference>", "order or subscription")
   .option("--amount <minor>", "minor units, a whole number", wholeNumber)
@@ -127,7 +144,10 @@ policy
   );
 
 const audit = program.command("audit").description("the hash chain of everything that happened");
-audit.command("export").action(async () => (await import("./commands/audit.js")).exportLog());
+audit
+  .command("export")
+  .description("every event as JSON Lines on stdout")
+  .action(async () => (await import("./commands/audit.js")).exportLog());
 audit
   .command("explain <id>")
   .description(
@@ -137,7 +157,10 @@ audit
   .action(async (id: string, options: { json?: boolean }) =>
     (await import("./commands/audit-explain.js")).explain(id, options),
   );
-audit.command("verify").action(async () => (await import("./commands/audit.js")).verify());
+audit
+  .command("verify")
+  .description("check the chain; name the first broken link, if there is one")
+  .action(async () => (await import("./commands/audit.js")).verify());
 
 program
   .command("evaluate")
@@ -239,8 +262,12 @@ function part(text: string): "speed" | "lists" {
 // A reader that has seen enough (`… | head`) closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
-  throw error;
+  complain(`The output cannot be written: ${fileReason(error)}.`);
+  process.exit(EXIT_CHECK_FAILED);
 });
+
+/** Errors of what the command was told: a page that is none, a POLICY_FILE that cannot be used. */
+const BAD_USAGE: ReadonlySet<string> = new Set(["bad_cursor", "bad_policy_file"]);
 
 process.exitCode = await main();
 
@@ -265,7 +292,7 @@ async function main(): Promise<number> {
     }
     if (error instanceof CountersignError) {
       complain(error.message);
-      return error.code === "bad_cursor" ? EXIT_BAD_USAGE : EXIT_CHECK_FAILED;
+      return BAD_USAGE.has(error.code) ? EXIT_BAD_USAGE : EXIT_CHECK_FAILED;
     }
     complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return EXIT_CHECK_FAILED;

@@ -10,7 +10,7 @@ import { type ActivePolicy, activePolicy } from "./active-policy.js";
 import { gatherFacts } from "./gather-facts.js";
 import { judgementOf } from "./judge.js";
 import { loadPolicyFile } from "./policy-file-watch.js";
-import { PolicyFileError, type PolicyFileProblem } from "./policy-text.js";
+import { PolicyFileError } from "./policy-text.js";
 
 export interface PolicyFileNotice {
   /** From 1: of the innermost part of the place that is in the file; null: the file is empty of keys. */
@@ -20,7 +20,7 @@ export interface PolicyFileNotice {
 
 export type PolicyCheck =
   | { readonly ok: true; readonly hash: string; readonly notices: readonly PolicyFileNotice[] }
-  | { readonly ok: false; readonly problems: readonly PolicyFileProblem[] };
+  | { readonly ok: false; readonly error: PolicyFileError };
 
 /** Validates a file. `notices` are what a valid file probably did not mean. */
 export async function checkPolicyFile(file: string): Promise<PolicyCheck> {
@@ -31,7 +31,7 @@ export async function checkPolicyFile(file: string): Promise<PolicyCheck> {
       .sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
     return { ok: true, hash, notices };
   } catch (error) {
-    if (error instanceof PolicyFileError) return { ok: false, problems: error.problems };
+    if (error instanceof PolicyFileError) return { ok: false, error };
     throw error;
   }
 }

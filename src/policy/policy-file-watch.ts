@@ -6,6 +6,7 @@
  */
 import { readFile } from "node:fs/promises";
 import type { Db } from "../db/connect.js";
+import { fileReason } from "../domain/text/file-reason.js";
 import { activatePolicy, type RecordActivation } from "./active-policy.js";
 import { type LoadedPolicy, PolicyFileError, readPolicyText } from "./policy-text.js";
 
@@ -99,7 +100,10 @@ async function textOf(file: string): Promise<string> {
     const reason =
       code === "ENOENT"
         ? "there is no such file; name the policy file in POLICY_FILE"
-        : `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    throw new PolicyFileError(file, [{ line: null, column: null, path: "", reason }], error);
+        : `cannot be read: ${fileReason(error)}`;
+    throw new PolicyFileError(file, [{ line: null, column: null, path: "", reason }], {
+      cause: error,
+      unreadable: code !== undefined,
+    });
   }
 }

@@ -29,10 +29,17 @@ export interface PolicyFileProblem {
 /** The policy file cannot be read or is not valid. The message names file, line and reason of each problem. */
 export class PolicyFileError extends CountersignError {
   readonly problems: readonly PolicyFileProblem[];
-  constructor(file: string, problems: readonly PolicyFileProblem[], cause?: unknown) {
+  /** The file itself is missing or cannot be read: nothing is known of what it says. */
+  readonly unreadable: boolean;
+  constructor(
+    file: string,
+    problems: readonly PolicyFileProblem[],
+    { cause, unreadable = false }: { cause?: unknown; unreadable?: boolean } = {},
+  ) {
     super("bad_policy_file", problems.map((problem) => problemText(file, problem)).join("\n"), { cause });
     this.name = "PolicyFileError";
     this.problems = problems;
+    this.unreadable = unreadable;
   }
 }
 
@@ -98,7 +105,7 @@ function contentOf(document: ReturnType<typeof parseDocument>, file: string): un
     return document.toJS({ maxAliasCount: 20 });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new PolicyFileError(file, [{ line: null, column: null, path: "", reason }], error);
+    throw new PolicyFileError(file, [{ line: null, column: null, path: "", reason }], { cause: error });
   }
 }
 

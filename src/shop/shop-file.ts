@@ -1,6 +1,7 @@
 /**
  * The shop file (CONTRACT §7): what `shop import` reads. Amounts are integers of minor units; an error names its path in
- * the file. Keys that the format does not know change nothing and are listed, so that a misspelt one is seen.
+ * the file. A key at the top that the format does not know is an error, and so is one below that reads like a misspelt one: what it holds
+ * would be lost. Other keys of other people's exports change nothing and are listed.
  */
 import { z } from "zod";
 import { isCurrency } from "../domain/money.js";
@@ -139,9 +140,16 @@ export type ParsedShopFile =
 /** Reads parsed JSON. Names every problem, each with its path. */
 export function parseShopFile(content: unknown): ParsedShopFile {
   const parsed = shopFile.safeParse(content);
-  if (parsed.success) return { ok: true, file: parsed.data, ignoredKeys: ignoredKeys(content) };
-  const problems = parsed.error.issues.map(({ path, message }) => ({ path: pathText(path), message }));
-  return { ok: false, problems };
+  const { misspelt, ignored } = unknownKeys(content);
+  const nothing = parsed.success && misspelt.length === 0 && Object.keys(content ?? {}).length === 0;
+  const problems = [
+    ...(nothing ? [{ path: pathText([]), message: `has none of ${listOf(Object.keys(FILE_KEYS))}` }] : []),
+    ...(parsed.error?.issues ?? []).map(({ path, message }) => ({ path: pathText(path), message })),
+    ...misspelt,
+  ];
+  return parsed.success && problems.length === 0
+    ? { ok: true, file: parsed.data, ignoredKeys: ignored }
+    : { ok: false, problems };
 }
 
 /** `orders[2].items[0].unitAmount`; "the file" for the root. */
@@ -169,23 +177,61 @@ const FILE_KEYS: Shape = {
   helpArticles: keysOf(helpArticle),
 };
 const MAX_IGNORED_LISTED = 20;
+/** More wrong letters than this are another word. */
+const MISSPELT_LETTERS = 2;
 
-function ignoredKeys(content: unknown): string[] {
-  const found: string[] = [];
+const listOf = (keys: readonly string[]): string => keys.map((key) => `"${key}"`).join(", ");
+
+/** Keys that the format does not know: those that lose what they hold, and those of somebody else. */
+function unknownKeys(content: unknown): { misspelt: ShopProblem[]; ignored: string[] } {
+  const misspelt: ShopProblem[] = [];
+  const ignored: string[] = [];
   const visit = (value: unknown, shape: Shape, path: PropertyKey[]): void => {
-    if (found.length >= MAX_IGNORED_LISTED || typeof value !== "object" || value === null) return;
+    if (typeof value !== "object" || value === null) return;
     if (Array.isArray(value)) {
       value.forEach((each, index) => {
         visit(each, shape, [...path, index]);
       });
       return;
     }
+    const absent = Object.keys(shape).filter((key) => Reflect.get(value, key) === undefined);
     for (const [key, inner] of Object.entries(value)) {
       const known = Object.hasOwn(shape, key) ? shape[key] : undefined;
-      if (known === undefined) found.push(pathText([...path, key]));
-      else if (known !== null) visit(inner, known, [...path, key]);
+      if (known !== undefined) {
+        if (known !== null) visit(inner, known, [...path, key]);
+        continue;
+      }
+      const meant = absent.find((one) => readsLike(key, one));
+      const place = pathText([...path, key]);
+      if (meant !== undefined)
+        misspelt.push({ path: place, message: `is no key of the format: "${meant}" is` });
+      else if (path.length === 0) {
+        misspelt.push({ path: place, message: `is no key of the format: ${listOf(Object.keys(shape))} are` });
+      } else if (ignored.length < MAX_IGNORED_LISTED) ignored.push(place);
     }
   };
   visit(content, FILE_KEYS, []);
-  return found;
+  return { misspelt, ignored };
+}
+
+/** "delivered_at", "DeliveredAt" and "deliverdAt" read like deliveredAt; a short key must be the same but for its case. */
+function readsLike(key: string, known: string): boolean {
+  const plain = (text: string): string => text.toLowerCase().replace(/[_\s-]/g, "");
+  const [a, b] = [plain(key), plain(known)];
+  return a === b || (b.length > 2 * MISSPELT_LETTERS && wrongLetters(a, b) <= MISSPELT_LETTERS);
+}
+
+/** Letters to add, leave out or change (Levenshtein), for words whose lengths differ by little. */
+function wrongLetters(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > MISSPELT_LETTERS) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(changed, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
 }

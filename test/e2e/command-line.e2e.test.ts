@@ -111,6 +111,11 @@ describe("a ticket from the shell", () => {
       ),
     );
     expect(replayed).toEqual([[false], [true]]);
+    expect(await cs("trace", runs[0] ?? "", "--out", "/nodir/x.json")).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "/nodir/x.json cannot be written: there is no such file or folder.\n",
+    });
     for (const id of runs) {
       expect(await json("runs", "show", id)).toMatchObject({ id, state: "resolved", verified_success: true });
     }
@@ -279,8 +284,10 @@ describe("a signal to npm", () => {
     for (const pipe of [npm.stdout, npm.stderr]) pipe.resume();
     // "close" comes when nobody holds the pipes any more, so not before the program itself is gone.
     let gone = false;
-    npm.once("close", () => {
+    let code: number | null = null;
+    npm.once("close", (ended) => {
       gone = true;
+      code = ended;
     });
     const ready = () =>
       fetch(`http://127.0.0.1:${world.productPort}/readyz`).then(
@@ -289,11 +296,49 @@ describe("a signal to npm", () => {
       );
     try {
       await waitFor(ready, { timeoutMs: 90_000, everyMs: 100, what: "the product to be ready" });
-      npm.kill("SIGTERM");
+      // As a terminal does it: to everybody in the group; npm then passes it on, so that the product hears it twice.
+      if (npm.pid !== undefined) process.kill(-npm.pid, "SIGINT");
       await waitFor(() => gone, { timeoutMs: 40_000, what: "everything that npm started to end" });
+      // It stopped in its own time; a second signal's death would be 130.
+      expect(code).toBe(0);
       expect(await ready()).toBe(false);
     } finally {
       if (npm.pid !== undefined && !gone) process.kill(-npm.pid, "SIGKILL");
+    }
+  });
+});
+
+describe("a demo that is killed", () => {
+  const alive = (pid: number): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+
+  test("while its product starts leaves no product behind", async () => {
+    const demo = spawn(
+      process.execPath,
+      [
+        "--import",
+        "tsx",
+        "--input-type=module",
+        "-e",
+        `const { launchProduct } = await import("./src/app/demo/product.ts");
+         console.log(launchProduct({ env: process.env, port: ${await freePort()}, logFile: "/dev/null" }).pid);`,
+      ],
+      { env: { ...hostEnvironment(), ...world.env }, stdio: ["ignore", "pipe", "inherit"] },
+    );
+    const pid = await new Promise<number>((resolve) =>
+      demo.stdout.once("data", (text) => resolve(Number(text))),
+    );
+    try {
+      expect(alive(pid)).toBe(true);
+      demo.kill("SIGKILL");
+      await waitFor(() => !alive(pid), { timeoutMs: 40_000, what: "the product to end with its demo" });
+    } finally {
+      if (alive(pid)) process.kill(pid, "SIGKILL");
     }
   });
 });

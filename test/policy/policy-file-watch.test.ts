@@ -167,11 +167,11 @@ describe("policy check", () => {
     await say("kinds:\n  refund:\n    never: { GBP: x }\n");
     expect(await checkPolicyFile(file)).toMatchObject({
       ok: false,
-      problems: [{ line: 3, path: "kinds.refund.never.GBP" }],
+      error: { problems: [{ line: 3, path: "kinds.refund.never.GBP" }], unreadable: false },
     });
     expect(await checkPolicyFile(join(folder, "none"))).toMatchObject({
       ok: false,
-      problems: [{ line: null }],
+      error: { problems: [{ line: null }], unreadable: true },
     });
   });
 });

@@ -201,8 +201,40 @@ describe("a shop file with a mistake", () => {
   });
 
   it("names keys that it does not know and imports the rest", async () => {
-    const { ignoredKeys } = await load(pg.db, { ...oneOrder({ deliverdAt: "2026-11-02" }), note: 1 });
-    expect(ignoredKeys).toEqual(["orders[0].deliverdAt", "note"]);
+    const { ignoredKeys } = await load(pg.db, oneOrder({ colour: "blue", note: 1 }));
+    expect(ignoredKeys).toEqual(["orders[0].colour", "orders[0].note"]);
+    expect(await counts()).toBe(2);
+  });
+
+  it.each<[string, object, string]>([
+    [
+      "nothing that the format knows",
+      {},
+      'the file: has none of "customers", "orders", "subscriptions", "helpArticles"',
+    ],
+    [
+      "a key at the top that the format does not know",
+      { ...oneOrder(), bad: 1 },
+      'bad: is no key of the format: "customers", "orders", "subscriptions", "helpArticles" are',
+    ],
+    [
+      "a misspelt key at the top",
+      { order: oneOrder().orders },
+      'order: is no key of the format: "orders" is',
+    ],
+    [
+      "a misspelt key below",
+      oneOrder({ deliveredAt: undefined, deliverdAt: "2026-11-02" }),
+      'orders[0].deliverdAt: is no key of the format: "deliveredAt" is',
+    ],
+    [
+      "a key in other writing",
+      oneOrder({ shipping_amount: 500 }),
+      'orders[0].shipping_amount: is no key of the format: "shippingAmount" is',
+    ],
+  ])("with %s is not imported, and its place is named", async (_what, content, said) => {
+    expect(await problems(content)).toEqual([said]);
+    expect(await counts()).toBe(0);
   });
 
   it("that uses another order's payment is refused by the database, whole", async () => {

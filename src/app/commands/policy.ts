@@ -2,14 +2,8 @@ import { parseConfig } from "../../config/index.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_KINDS, type OperationKind } from "../../domain/operation.js";
 import { recordPolicyActivated } from "../../ledger/index.js";
-import {
-  checkPolicyFile,
-  explainDecision,
-  explanationJson,
-  PolicyFileError,
-  watchPolicyFile,
-} from "../../policy/index.js";
-import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
+import { checkPolicyFile, explainDecision, explanationJson, watchPolicyFile } from "../../policy/index.js";
+import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "../exit.js";
 import { print, printJson } from "../output.js";
 import { withDb } from "./open.js";
 
@@ -17,7 +11,8 @@ import { withDb } from "./open.js";
 export async function check(file: string): Promise<void> {
   const result = await checkPolicyFile(file);
   if (!result.ok) {
-    throw new CommandFailure(new PolicyFileError(file, result.problems).message);
+    const { error } = result;
+    throw new CommandFailure(error.message, error.unreadable ? EXIT_BAD_USAGE : EXIT_CHECK_FAILED);
   }
   for (const { line, text } of result.notices) {
     print(`Note: ${file}${line === null ? "" : `, line ${line}`}: ${text}`);

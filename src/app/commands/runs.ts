@@ -1,9 +1,9 @@
-import { writeFileSync } from "node:fs";
 import type { Db } from "../../db/connect.js";
 import type { RunId } from "../../domain/ids.js";
 import { findRuns, listRuns, viewRun } from "../../runs/index.js";
 import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure } from "../exit.js";
+import { writeTextFile } from "../files.js";
 import { print, printJson, table, toJsonText } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
@@ -82,7 +82,7 @@ export async function trace(id: string, options: { out: string }): Promise<void>
   await withDb(async (db) => {
     const runId = await findRun(db, id);
     const document = await fullTrace(db, runId);
-    writeFileSync(options.out, `${toJsonText(document)}\n`);
+    writeTextFile(options.out, `${toJsonText(document)}\n`);
     print(`Wrote ${options.out}.`);
   });
 }

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { formatMoney, money } from "../../domain/money.js";
 import { counted } from "../../domain/text/counted.js";
 import { findOrder, type Order, ShopFileError } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
 import { importShopFile } from "../compose/shop.js";
-import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "../exit.js";
+import { CommandFailure, EXIT_CHECK_FAILED } from "../exit.js";
+import { readTextFile } from "../files.js";
 import { complain, print, printJson } from "../output.js";
 import { withDb } from "./open.js";
 
@@ -44,20 +44,14 @@ export async function show(reference: string, options: { json?: boolean }): Prom
 }
 
 function readJson(file: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new CommandFailure(`${file} cannot be read: ${reasonOf(error)}`, EXIT_BAD_USAGE);
-  }
+  const text = readTextFile(file);
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CommandFailure(`${file} is not JSON: ${reasonOf(error)}`, EXIT_CHECK_FAILED);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`${file} is not JSON: ${reason}`, EXIT_CHECK_FAILED);
   }
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function orderJson(order: Order): object {
   return {

@@ -2,15 +2,16 @@ import { parseConfig } from "../../config/index.js";
 import { PolicyFileError } from "../../policy/index.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { type Role, startProcess } from "../process.js";
+import { stopSignal, stopWithParent } from "../stop-signal.js";
 
 const ROLES: readonly Role[] = ["app", "worker"];
 
 /** `countersign start`: runs until SIGTERM or Ctrl-C. */
-export async function start(options: { roles: string }): Promise<void> {
+export async function start(options: { roles: string; endWithParent?: boolean }): Promise<void> {
   const roles = rolesOf(options.roles);
   const config = parseConfig(["database", "slack", "payments"]);
-  const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  const stop = stopSignal();
+  if (options.endWithParent === true) stopWithParent(stop);
   try {
     const running = await startProcess(config, roles, stop.signal);
     if (!stop.signal.aborted) {

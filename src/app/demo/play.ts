@@ -1,5 +1,4 @@
 /** Plays one story to its end, writes what happened, and judges it by both books. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type OpenDb, openDb } from "../../db/connect.js";
@@ -8,6 +7,7 @@ import { viewRun } from "../../runs/index.js";
 import { demoShop } from "../../shop/index.js";
 import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
+import { makeFolder, writeTextFile } from "../files.js";
 import { print, toJsonText } from "../output.js";
 import { systemClock } from "../system.js";
 import { readOperationsJson } from "./inspector.js";
@@ -68,7 +68,7 @@ export function findStory(name: string): Story {
 /** Plays the story; returns what was wrong at its end, one sentence each (empty: all right). */
 export async function playStory(options: PlayOptions): Promise<readonly string[]> {
   const story = findStory(options.name);
-  mkdirSync(options.outDir, { recursive: true });
+  makeFolder(options.outDir);
   let db: OpenDb | null = null;
   const world = await startWorld({
     ...worldOptions(options, story),
@@ -159,7 +159,7 @@ async function judge(story: Story, stage: Stage, thread: Thread, outDir: string)
   const last = await stage.count("at the end");
   const operations = await stage.operations();
   const trace = await fullTrace(stage.db, run.id);
-  writeFileSync(path.join(outDir, "trace.json"), `${toJsonText(trace)}\n`);
+  writeTextFile(path.join(outDir, "trace.json"), `${toJsonText(trace)}\n`);
 
   const effects = await stage.world.payments.control.effects();
   const report = {
@@ -178,7 +178,7 @@ async function judge(story: Story, stage: Stage, thread: Thread, outDir: string)
     phases: stage.phases,
   };
   const [only] = report.operations;
-  writeFileSync(
+  writeTextFile(
     path.join(outDir, "effect-report.json"),
     `${toJsonText({
       ...report,

@@ -49,12 +49,18 @@ export function launchProduct(options: ProductOptions): Product {
     options.logFile === undefined ? null : createWriteStream(options.logFile, { flags: "a" });
   const child = spawn(
     process.execPath,
-    [COMMAND, "start", ...(options.roles === undefined ? [] : ["--roles", options.roles])],
-    { env: { ...options.env, PORT: String(options.port) }, stdio: ["ignore", "ignore", "pipe"] },
+    // However this process ends, the product ends with it: `ipc` tells it.
+    [
+      COMMAND,
+      "start",
+      "--end-with-parent",
+      ...(options.roles === undefined ? [] : ["--roles", options.roles]),
+    ],
+    { env: { ...options.env, PORT: String(options.port) }, stdio: ["ignore", "ignore", "pipe", "ipc"] },
   );
   const tail: string[] = [];
-  child.stderr.setEncoding("utf8");
-  child.stderr.on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8");
+  child.stderr?.on("data", (text: string) => {
     tail.push(text);
     if (tail.length > 40) tail.shift();
     if (log === null) process.stderr.write(text);
