@@ -10,7 +10,8 @@ import type { ApprovalsContext } from "./context.js";
 import { lockTurn } from "./rows.js";
 import { move } from "./transition.js";
 
-const DETAIL = "The filer confirmed the customer: this needs no approval any more and is judged anew.";
+const DETAIL =
+  "The filer confirmed the customer, and nothing else was holding this: it is within what the agent may do alone, and is judged anew.";
 
 /** $1 turn. Approvals that only the unconfirmed binding asked for. */
 const ONLY_BINDING = `

@@ -87,7 +87,7 @@ function denialSentence(
       : "A person denied this.";
   return [
     said,
-    ...(note === null ? [] : [`Their note: "${note}"`]),
+    ...(note === null ? [] : [`Their note: "${note}"${/[.!?…]$/u.test(note) ? "" : "."}`]),
     ...(how.suggestedMinor === null
       ? []
       : [`They suggest ${formatMoney({ amountMinor: how.suggestedMinor, currency })} instead.`]),

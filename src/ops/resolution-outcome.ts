@@ -81,7 +81,7 @@ export async function told(
         outcome: "needs_second",
         resolution: resolutionView(result.resolution),
         probe,
-        sentence: "Nothing was done yet: a second on-call person must agree. A card asks for one.",
+        sentence: "Nothing was done yet: a second on-call person must agree.",
       };
     case "not_safe":
       return {

@@ -48,19 +48,18 @@ describe("an approval card of a customer that was not confirmed", () => {
         /Nobody has confirmed the customer\. Approving confirms the customer for this operation alone\./,
       ),
     ).toBe(1);
-    expect(times(before, /confirmed the customer since|when this was judged/)).toBe(0);
+    expect(times(before, /by the filer since|when this was judged/)).toBe(0);
     const after = card(true, reasons);
-    expect(
-      times(after, /Whoever filed the ticket has confirmed the customer since this was asked for\./),
-    ).toBe(1);
+    expect(times(after, /Tom Whitfield \(CUS-7\), confirmed by the filer since/)).toBe(1);
     expect(times(after, /Nobody has|not confirmed|Approving confirms/)).toBe(0);
     expect(before).toContain(OTHER);
     expect(after).toContain(OTHER);
   });
 
-  test("says it in the notification too, where it is the first reason", () => {
-    expect(times(card(true, [CUSTOMER_UNCONFIRMED]), /has confirmed the customer since/)).toBe(2);
-    expect(times(card(true, [CUSTOMER_UNCONFIRMED]), /not confirmed/)).toBe(0);
+  test("is not told as a reason to hold, nor in the notification, once the filer has confirmed it", () => {
+    const after = card(true, [CUSTOMER_UNCONFIRMED]);
+    expect(times(after, /not confirmed|confirmed the customer/)).toBe(0);
+    expect(after).toContain("The policy asks for an approval.");
   });
 
   test("finds the policy's sentence by the rule's own words", () => {

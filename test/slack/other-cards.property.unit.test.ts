@@ -5,11 +5,11 @@ import { describe, expect } from "vitest";
 import { formatMoney } from "../../src/domain/money.js";
 import { OPERATION_STATUSES } from "../../src/domain/operation.js";
 import { RUN_STATES } from "../../src/domain/run.js";
-import type { ResolutionView } from "../../src/ops/index.js";
 import {
   INCIDENT_KINDS,
   incidentCard,
   quarantineCard,
+  type ResolutionFacts,
   resolutionCard,
   thawCard,
 } from "../../src/slack/cards/ops-cards.js";
@@ -48,7 +48,7 @@ const resolution = fc
     secondNote: fc.option(hostile),
   })
   .map(
-    (facts): ResolutionView => ({
+    (facts): ResolutionFacts => ({
       id: `res_${ID}`,
       operationId: `op_${ID}`,
       by: "U_ONC1",
@@ -56,6 +56,7 @@ const resolution = fc
       secondVerdict: facts.state === "disagreed" ? "disagree" : null,
       createdAt: AT,
       expiresAt: AT,
+      decidedAt: facts.state === "proposed" ? null : AT,
       ...facts,
     }),
   );

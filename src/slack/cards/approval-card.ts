@@ -37,6 +37,7 @@ import {
   amountOf,
   consequenceOf,
   FROZEN,
+  furtherAskedBy,
   kindName,
   type OperationFacts,
   resultOf,
@@ -99,7 +100,15 @@ export function plainApprovalCard(view: ApprovalView): Message {
 const plainOf = (mrkdwn: string): string =>
   mrkdwn.replace(/<!date\^\d+\^[^|]*\|([^>]*)>/gu, "$1").replace(/[<>*]/gu, "");
 
-function boundRows({ approval, operation }: ApprovalView): Row[] {
+/** That the filer has confirmed it since is no reason to hold: it stands with the customer. */
+function customerText({ approval: { binding, state }, customerConfirmed }: ApprovalView): string {
+  const customer = withRef(binding.customerName, binding.customerRef);
+  const since = state === "PENDING" && binding.bindingUnconfirmed && customerConfirmed;
+  return since ? `${customer}, confirmed by the filer since` : customer;
+}
+
+function boundRows(view: ApprovalView): Row[] {
+  const { approval, operation } = view;
   const { binding } = approval;
   const amount = amountOf(binding);
   const left = leftText(approval);
@@ -109,7 +118,7 @@ function boundRows({ approval, operation }: ApprovalView): Row[] {
     binding.subscriptionRef === null
       ? null
       : { label: "Subscription", value: { theirs: subscriptionText(approval) } },
-    { label: "Customer", value: { theirs: withRef(binding.customerName, binding.customerRef) } },
+    { label: "Customer", value: { theirs: customerText(view) } },
     { label: "What is done", value: { theirs: scopeText(approval, operation) } },
     { label: "Asked by", value: { ours: listOf(binding.filers.map(mentionUser)) || "nobody known" } },
     approval.state === "PENDING"
@@ -186,17 +195,17 @@ function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): Kn
 }
 
 /**
- * Why it is held, as it is now: of the customer one sentence, whether somebody has confirmed it since the judgement or not. The
- * policy's own sentence about it is of the past and gives way.
+ * Why it is held, as it is now: that nobody has confirmed the customer is one sentence, and none once somebody has. The policy's own
+ * sentence about it is of the past and gives way; the customer's row says that the filer has confirmed it since.
  */
 export function heldBecause({ binding }: Approval, customerConfirmed: boolean): readonly string[] {
   const { reasons } = binding.policy;
   if (!binding.bindingUnconfirmed) return reasons;
   const now = customerConfirmed
-    ? "Whoever filed the ticket has confirmed the customer since this was asked for."
-    : "Nobody has confirmed the customer. Approving confirms the customer for this operation alone.";
+    ? []
+    : ["Nobody has confirmed the customer. Approving confirms the customer for this operation alone."];
   const at = reasons.indexOf(CUSTOMER_UNCONFIRMED);
-  return at < 0 ? [...reasons, now] : reasons.with(at, now);
+  return at < 0 ? [...reasons, ...now] : reasons.toSpliced(at, 1, ...now);
 }
 
 /** The ticket's filer has confirmed the very customer that the approval is about. */
@@ -229,6 +238,8 @@ function earlierBlocks({ binding }: Approval): KnownBlock[] {
 }
 
 function wordsOfThePlanner({ reason }: OperationFacts): KnownBlock[] {
+  const person = furtherAskedBy(reason);
+  if (person !== null) return [note(`A further refund, asked for by ${mentionUser(person)}.`)];
   return reason.trim() === ""
     ? []
     : [attributed("_Planner's words, unverified:_", oneLine(withoutAddresses(reason)), REASON_MAX)];
@@ -350,12 +361,18 @@ function standingLine(view: ApprovalView): string | null {
     case "EXPIRED":
       return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent.`;
     case "VOIDED":
-      return `${approval.endDetail ?? "It does not fit the present state any more."}${
-        view.successor ? " A new card asks again." : ""
-      }`;
+      return `${voidedBecause(approval)}${view.successor ? " A new card asks again." : ""}`;
     default:
       return assertNever(approval.state, "approval state");
   }
+}
+
+/** Why it ended without a decision, with the amount where there is one. */
+export function voidedBecause({ binding, endCode, endDetail }: Approval): string {
+  if (endCode === "binding_confirmed") {
+    return `The filer confirmed the customer, and ${amountOf(binding) ?? "this"} is within what the agent may do alone.`;
+  }
+  return endDetail ?? "It does not fit the present state any more.";
 }
 
 /** The card's first words once it is no longer a question. */
@@ -372,11 +389,15 @@ function headline({ approval, operation }: ApprovalView): string {
     case "EXPIRED":
       return `Expired: ${kind}`;
     case "VOIDED":
-      return `No longer valid: ${kind}`;
+      return `${voidedWords(approval)}: ${kind}`;
     default:
       return assertNever(approval.state, "approval state");
   }
 }
+
+/** What was let go because only the filer's word was missing has not failed: the work goes on without an approval. */
+export const voidedWords = ({ endCode }: Pick<Approval, "endCode">): string =>
+  endCode === "binding_confirmed" ? "Not needed any more" : "No longer valid";
 
 /** One line for a list. */
 export function approvalHeadline(view: ApprovalView): string {
@@ -390,7 +411,7 @@ export function approvalText(view: ApprovalView): string {
   const { binding } = approval;
   const what = `${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`;
   if (approval.state !== "PENDING") {
-    const dead = approval.state === "VOIDED" ? "No longer valid: " : "";
+    const dead = approval.state === "VOIDED" ? `${voidedWords(approval)}: ` : "";
     const said = escapeWithin(oneLine(`${what}. ${dead}${standingLine(view) ?? ""}`), 1200).text;
     const who = approval.votes.map(
       (vote) =>

@@ -6,6 +6,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
+import { voidedBecause, voidedWords } from "./approval-card.js";
 import { FROZEN, whatOf } from "./sentences.js";
 
 const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
@@ -43,10 +44,11 @@ export function decideSentence(outcome: DecideOutcome): string {
       return `This is an older card of ${what(outcome.approval)}; please use the newest one. Nothing was changed. ${stateOf(outcome.approval)}`;
     case "refused":
       return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
+    // Said under the field that is to be mended: how the approval stands has not changed and is not asked there.
     case "repeat_amount":
-      return `This needs the amount typed again, exactly: ${amountOf(outcome.approval)}. ${stateOf(outcome.approval)}`;
+      return `This needs the amount typed again, exactly: ${amountOf(outcome.approval)}.`;
     case "bad_suggestion":
-      return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
+      return said(outcome.sentence);
     case "try_again":
       return said(outcome.sentence);
     default:
@@ -80,8 +82,12 @@ function endedSentence(
     case "EXPIRED":
       return `Too late: this expired ${localTime(approval.expiresAt)} because nobody had decided. Nothing was sent: ${subject}.`;
     case "VOIDED":
-      return `No longer valid: ${subject}. ${said(decision.detail ?? "It does not fit the present state any more.")}${
-        successor ? " A newer card asks again." : " Nothing was sent."
+      return `${voidedWords(decision)}: ${subject}. ${said(voidedBecause({ ...approval, endCode: decision.endCode, endDetail: decision.detail }))}${
+        successor
+          ? " A newer card asks again."
+          : decision.endCode === "binding_confirmed"
+            ? ""
+            : " Nothing was sent."
       }`;
     default:
       return assertNever(decision.state, "approval state");

@@ -15,7 +15,7 @@ import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
 import { incidentTitle, verbName } from "./ops-cards.js";
-import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+import { furtherAskedBy, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 export type Modal = ModalView & { readonly private_metadata: string };
 
@@ -304,7 +304,10 @@ export function approvalDetails(approval: Approval, operation: OperationFacts, t
   const held = approval.state === "PENDING" ? heldBecause(approval, isConfirmed(approval, ticket)) : reasons;
   const parts: (readonly [string, string])[] = [
     ["Why it is held", held.map((reason) => `• ${oneLine(reason)}`).join("\n")],
-    ["Planner's words, unverified", withoutAddresses(operation.reason)],
+    [
+      "Planner's words, unverified",
+      furtherAskedBy(operation.reason) === null ? withoutAddresses(operation.reason) : "",
+    ],
     ["The ticket, as it was written", ticket?.text ?? ""],
     ["Note", approval.denyNote ?? ""],
     ...approval.votes.map((vote) => [`Note by ${vote.userId}`, vote.note ?? ""] as const),

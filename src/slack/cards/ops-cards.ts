@@ -25,7 +25,7 @@ export interface QuarantineView {
   readonly operation: OperationFacts;
   readonly attempts: readonly AttemptFacts[];
   /** The newest resolution of this operation, if any. */
-  readonly resolution: ResolutionView | null;
+  readonly resolution: ResolutionFacts | null;
 }
 
 const TEXT_MAX = 800;
@@ -133,9 +133,9 @@ export function verbName(verb: ResolutionVerb): string {
   }
 }
 
-function resolutionBlocks(resolution: ResolutionView | null): KnownBlock[] {
+function resolutionBlocks(resolution: ResolutionFacts | null): KnownBlock[] {
   if (resolution === null) return [];
-  const { state, by, verb, reason, evidenceRef, secondBy, secondVerdict, createdAt } = resolution;
+  const { state, by, verb, reason, evidenceRef, secondBy, secondVerdict, createdAt, decidedAt } = resolution;
   const second =
     secondBy === null
       ? ""
@@ -143,7 +143,7 @@ function resolutionBlocks(resolution: ResolutionView | null): KnownBlock[] {
   const asked = state === "applied" ? "done" : "asked for";
   return [
     note(
-      `*${verbName(verb)}* ${asked} by ${mentionUser(by)}${second}, ${localTime(createdAt)}.${afterwards(resolution)}`,
+      `*${verbName(verb)}* ${asked} by ${mentionUser(by)}${second}, ${localTime(decidedAt ?? createdAt)}.${afterwards(resolution)}`,
     ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
   ];
@@ -167,8 +167,11 @@ function afterwards({ state, expiresAt }: ResolutionView): string {
   }
 }
 
+/** A resolution and when it was decided; null while it waits for a second person. */
+export type ResolutionFacts = ResolutionView & { readonly decidedAt: Date | null };
+
 export interface ResolutionCardView {
-  readonly resolution: ResolutionView;
+  readonly resolution: ResolutionFacts;
   readonly operation: OperationFacts;
 }
 
@@ -197,7 +200,7 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
       ? []
       : [
           note(
-            `*${resolution.secondVerdict === "agree" ? "Agreed" : "Disagreed"}* by ${mentionUser(resolution.secondBy)}.`,
+            `*${resolution.secondVerdict === "agree" ? "Agreed" : "Disagreed"}* by ${mentionUser(resolution.secondBy)}${resolution.decidedAt === null ? "" : `, ${localTime(resolution.decidedAt)}`}.`,
           ),
           ...(resolution.secondNote === null || resolution.secondNote.trim() === ""
             ? []

@@ -34,7 +34,7 @@ import { localSecond, localTime, utcTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
-import { kindName } from "./sentences.js";
+import { frozenWords, kindName } from "./sentences.js";
 
 const LINES_SHOWN = 20;
 const EVENTS_SHOWN = 40;
@@ -279,6 +279,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
     );
   const frozen = view.frozen.filter((state) => state.frozen).map(frozenLine);
   const bad = view.parts.filter((part) => !part.ok).map((part) => part.name);
+  const title = healthTitle(bad.length > 0, view.frozen);
   const facts = [
     `Open: ${countsText(view.counts)}.`,
     `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
@@ -288,15 +289,25 @@ export function opsHealth(view: HealthView, now: Date): Message {
     `Open incidents: ${view.openIncidents}.`,
   ];
   return {
-    text: bad.length === 0 ? `Healthy, ${utcTime(now)}.` : `Away: ${esc(bad.join(", "))}.`,
+    text: `${title}${bad.length === 0 ? "" : `: ${esc(bad.join(", "))}`}, ${utcTime(now)}.`,
     blocks: [
-      header(bad.length === 0 ? "Healthy" : "Something is away"),
+      header(title),
       ...chunks(parts, "No parts."),
       ours(facts.join("\n")),
       ...(backlog.length === 0 ? [note("No backlog.")] : [ours(`*Backlog*\n${backlog.join("\n")}`)]),
       ...(frozen.length === 0 ? [note("Nothing is frozen.")] : [ours(frozen.join("\n"))]),
     ],
   };
+}
+
+/** The one line that everybody reads: what is away, and what is not sent, before any "healthy". */
+function healthTitle(away: boolean, switches: HealthView["frozen"]): string {
+  const frozen = switches.filter((state) => state.frozen);
+  const held = frozen.some(({ kind }) => kind === "all")
+    ? frozenWords("all")
+    : listOf(frozen.map(({ kind }) => frozenWords(kind)));
+  if (away) return held === "" ? "Something is away" : `Something is away. ${held}`;
+  return held === "" ? "Healthy" : `${held}. All parts are there`;
 }
 
 export function opsHelp(): Message {

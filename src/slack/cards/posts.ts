@@ -13,6 +13,7 @@ import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { actorName, clean, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { utcTime } from "../text/time.js";
+import { voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
 import { freezeName, INCIDENT_KINDS, incidentTitle, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
@@ -127,10 +128,16 @@ export function escalatedPost(run: Run | null, summary: string): Message {
 
 export function runEndedPost(run: Run): Message {
   const detail = run.ending?.detail ?? "";
-  return sentencePost(detail === "" ? `${runTitle(run.state)}.` : `${runTitle(run.state)}: ${detail}`);
+  const title = runTitle(run.state);
+  if (detail === "") return sentencePost(`${title}.`);
+  // "Stopped on request." says the title itself.
+  return sentencePost(detail.startsWith(title) ? detail : `${title}: ${detail}`);
 }
 
 export function voidedPost(approval: Approval, operation: OperationFacts, successor: boolean): Message {
+  if (approval.endCode === "binding_confirmed") {
+    return sentencePost(`${voidedWords(approval)}: ${whatOf(operation)}. ${voidedBecause(approval)}`);
+  }
   const why = approval.endDetail ?? approval.changes.map(changeSentence).join("; ");
   return sentencePost(
     `The approval of this is no longer valid: ${whatOf(operation)}. ${why}${

@@ -42,7 +42,8 @@ export function runCard(card: RunCardView): Message {
     note(
       [
         plannerName(run.planner, run.model),
-        `step ${run.stepsUsed} of ${run.stepsMax}`,
+        // A run without a planner calls no model.
+        run.planner === "code" ? null : `step ${run.stepsUsed} of ${run.stepsMax}`,
         costText(run.costUsedMicroUsd),
         added === 0 ? null : `${added} ${added === 1 ? "message" : "messages"} added in the thread`,
         run.cancelRequestedBy === null ? null : `stop asked for by ${mentionUser(run.cancelRequestedBy)}`,

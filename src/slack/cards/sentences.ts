@@ -165,7 +165,7 @@ export function standingOf(operation: OperationFacts): string {
     case "EXPIRED":
       return "expired, nobody decided";
     case "VOIDED":
-      return "withdrawn before it was sent";
+      return isLetGo(operation) ? "asked for again without an approval" : "withdrawn before it was sent";
     case "REVERSED":
       return "taken back by the provider";
     default:
@@ -205,7 +205,9 @@ export function outcomeOf(operation: OperationFacts): string {
     case "EXPIRED":
       return `${what}: nobody decided in time. Nothing was sent.`;
     case "VOIDED":
-      return join([`${what}: withdrawn before it was sent.`, detailOf(operation)]);
+      return isLetGo(operation)
+        ? join([`${what}: needs no approval any more.`, detailOf(operation)])
+        : join([`${what}: withdrawn before it was sent.`, detailOf(operation)]);
     case "REVERSED":
       return `${what}: the provider took it back after confirming it. The customer does not have the money.`;
     default:
@@ -257,7 +259,9 @@ export function resultOf(operation: OperationFacts): string {
     case "EXPIRED":
       return "Nothing was sent.";
     case "VOIDED":
-      return join(["Withdrawn before it was sent.", detail]);
+      return isLetGo(operation)
+        ? join(["Needs no approval any more.", detail])
+        : join(["Withdrawn before it was sent.", detail]);
     case "REVERSED":
       return "Taken back by the provider after it had confirmed it.";
     default:
@@ -270,6 +274,13 @@ const CANCELLED = {
   cancel_subscription: ({ atPeriodEnd }: Pick<OperationFacts, "atPeriodEnd">) =>
     atPeriodEnd === true ? "Cancelled; it ends with its paid period." : "Cancelled.",
 } as const;
+
+/** Nothing had failed: the filer's word alone was missing, and the same is done without an approval. */
+const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "binding_confirmed";
+
+/** "A further refund, asked for by U…": written by code for a person, not by a planner. The person, or null. */
+export const furtherAskedBy = (reason: string): string | null =>
+  /^A further refund, asked for by ([UW][A-Z0-9_]+)\.$/u.exec(reason)?.[1] ?? null;
 
 /** The stored detail as a sentence; null when there is none. */
 function detailOf(operation: OperationFacts): string | null {

@@ -212,11 +212,11 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
       return `${verbName(outcome.resolution.verb)}: recorded. ${operation === null ? "" : said(outcomeOf(operation))}${probe}`;
     }
     case "needs_second":
-      return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for them.`;
+      return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for one.`;
     case "settled_by_evidence":
       return `The provider answered the question itself, so nothing else was done. ${said(outcome.sentence)}`;
     case "not_safe":
-      return `Not done, because it is not safe now. ${said(outcome.sentence)}`;
+      return said(outcome.sentence);
     case "overtaken": {
       const who = outcome.by === null ? "" : ` by ${mentionUser(outcome.by)}`;
       const when = outcome.at === null ? "" : `, ${localTime(outcome.at)}`;

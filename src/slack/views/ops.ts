@@ -6,7 +6,13 @@ import type { FreezeKind, FreezeState, ProbeView, ResolutionVerb, ResolutionView
 import { foundSentence } from "../../ops/index.js";
 import type { AttemptFacts } from "../cards/attempts.js";
 import { incidentDetail } from "../cards/incident-detail.js";
-import type { IncidentKind, IncidentView, QuarantineView, ResolutionCardView } from "../cards/ops-cards.js";
+import type {
+  IncidentKind,
+  IncidentView,
+  QuarantineView,
+  ResolutionCardView,
+  ResolutionFacts,
+} from "../cards/ops-cards.js";
 import type { Frozen } from "../cards/sentences.js";
 import { readOperation } from "./operation.js";
 
@@ -56,12 +62,13 @@ interface ResolutionRow {
   second_note: string | null;
   expires_at: Date | null;
   created_at: Date;
+  updated_at: Date;
 }
 
 const RESOLUTION =
-  "id, operation_id, verb, state, by, reason, evidence_ref, probe, second_by, second_verdict, second_note, expires_at, created_at";
+  "id, operation_id, verb, state, by, reason, evidence_ref, probe, second_by, second_verdict, second_note, expires_at, created_at, updated_at";
 
-function resolutionOf(row: ResolutionRow): ResolutionView {
+function resolutionOf(row: ResolutionRow): ResolutionFacts {
   return {
     id: row.id,
     operationId: row.operation_id,
@@ -77,6 +84,8 @@ function resolutionOf(row: ResolutionRow): ResolutionView {
     secondNote: row.second_note,
     expiresAt: row.expires_at,
     createdAt: row.created_at,
+    // Written once more only when it is decided.
+    decidedAt: row.state === "proposed" ? null : row.updated_at,
   };
 }
 

@@ -1,0 +1,196 @@
+/** What reads like a failure, a doubled sentence or somebody else's words, said as it is. */
+import { describe, expect, test } from "vitest";
+import { quarantineWords } from "../../src/domain/quarantine-words.js";
+import type { HealthView } from "../../src/ops/index.js";
+import type { PlannerName } from "../../src/runs/index.js";
+import { approvalCard } from "../../src/slack/cards/approval-card.js";
+import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
+import { quarantineCard, type ResolutionFacts, resolutionCard } from "../../src/slack/cards/ops-cards.js";
+import { opsHealth } from "../../src/slack/cards/ops-views.js";
+import { runEndedPost } from "../../src/slack/cards/posts.js";
+import { runCard } from "../../src/slack/cards/run-card.js";
+import { outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
+import { localTime } from "../../src/slack/text/time.js";
+import { approvalViewOf, operationOf, runOf } from "./support/views.js";
+
+const said = (message: { text: string; blocks: readonly object[] }): string =>
+  `${message.text}\n${JSON.stringify(message.blocks)}`;
+
+const RUN = {
+  state: "cancelled",
+  prose: "",
+  ending: "Stopped on request.",
+  calls: [],
+  about: operationOf(),
+} as const;
+
+const refund = {
+  money: { amountMinor: 1_000n, currency: "GBP" },
+  customerName: "Tom Whitfield",
+  customerRef: "CUS-7",
+  orderRef: "ORD-10042",
+  status: "delivered",
+  reason: "",
+  itemRefs: [],
+  reasons: [],
+  note: null,
+  endDetail: "",
+  changes: [],
+  earlier: 0,
+};
+
+describe("a small refund that the filer's word lets go", () => {
+  const view = approvalViewOf({ ...refund, state: "VOIDED", operationStatus: "VOIDED" });
+  const approval = { ...view.approval, endCode: "binding_confirmed" as const };
+  const operation = operationOf({
+    status: "VOIDED",
+    result: { code: "binding_confirmed", detail: "The filer confirmed the customer." },
+  });
+
+  test("ends its card as not needed any more, with the amount, and alarms nobody", () => {
+    const card = said(approvalCard({ ...view, approval, operation }));
+    expect(card).toContain("Not needed any more: refund");
+    expect(card).toContain(
+      "The filer confirmed the customer, and £10.00 GBP is within what the agent may do alone.",
+    );
+    expect(card).not.toMatch(/No longer valid|withdrawn|Nothing was sent/i);
+    for (const words of [outcomeOf(operation), standingOf(operation)]) {
+      expect(words).not.toMatch(/withdrawn|No longer valid/i);
+    }
+  });
+
+  test("answers a late click so, too", () => {
+    const decision = {
+      state: "VOIDED" as const,
+      by: [],
+      at: new Date(0),
+      note: null,
+      detail: null,
+      endCode: "binding_confirmed" as const,
+    };
+    const standing = {
+      operationStatus: "VOIDED" as const,
+      waitsFor: 0,
+      notBefore: null,
+      frozen: false,
+      canBeStopped: false,
+    };
+    const ended = decideSentence({
+      outcome: "ended",
+      approval,
+      decision,
+      standing,
+      successorId: null,
+    } as Parameters<typeof decideSentence>[0]);
+    expect(ended).toMatch(
+      /^Not needed any more: Refund of £10\.00 GBP .* within what the agent may do alone\.$/,
+    );
+  });
+});
+
+test("a mistyped amount is told what is wrong with it and nothing else", () => {
+  const { approval } = approvalViewOf({ ...refund, state: "PENDING", operationStatus: "AWAITING_APPROVAL" });
+  expect(
+    decideSentence({ outcome: "bad_suggestion", approval, sentence: "Not an amount." } as Parameters<
+      typeof decideSentence
+    >[0]),
+  ).toBe("Not an amount.");
+  expect(decideSentence({ outcome: "repeat_amount", approval } as Parameters<typeof decideSentence>[0])).toBe(
+    "This needs the amount typed again, exactly: £10.00 GBP.",
+  );
+});
+
+describe("a further refund", () => {
+  test("is asked for by a person, not by a planner", () => {
+    const view = approvalViewOf({ ...refund, state: "PENDING", operationStatus: "AWAITING_APPROVAL" });
+    const reason = "A further refund, asked for by U_AGENT.";
+    const card = said(approvalCard({ ...view, operation: { ...view.operation, reason } }));
+    expect(card).toContain("A further refund, asked for by <@U_AGENT>.");
+    expect(card).not.toContain("Planner's words");
+    const planners = { ...view.operation, reason: "A further refund, asked for by U_AGENT. And more." };
+    expect(said(approvalCard({ ...view, operation: planners }))).toContain("Planner's words, unverified");
+  });
+
+  test("counts no steps of a model that is not called", () => {
+    const shown = runOf({ ...RUN, state: "running" });
+    const steps = (planner: PlannerName) =>
+      said(runCard({ ...shown, view: { ...shown.view, run: { ...shown.view.run, planner } } }));
+    expect(steps("scripted")).toMatch(/step \d+ of \d+/);
+    expect(steps("code")).not.toMatch(/step \d+ of \d+/);
+  });
+});
+
+test("a stop is told once", () => {
+  const { run } = runOf(RUN).view;
+  expect(runEndedPost(run).text).toBe("Stopped on request.");
+});
+
+test("a case that was opened again is told once", () => {
+  expect(quarantineWords("opened_again: It had been settled as CONFIRMED.")).toBe(
+    "A person opened again what a person had settled. It had been settled as CONFIRMED.",
+  );
+});
+
+describe("the headline of health", () => {
+  const health = (frozen: readonly string[], ok = true): string => {
+    const view = {
+      parts: [{ name: "database", ok, sentence: "answers" }],
+      backlog: [],
+      frozen: ["all", "refund"].map((kind) => ({
+        kind,
+        frozen: frozen.includes(kind),
+        by: null,
+        reason: null,
+        at: null,
+        thawAskedBy: null,
+        thawExpiresAt: null,
+        version: 1,
+      })),
+      counts: [],
+      pendingApprovals: 0,
+      oldestPendingAt: null,
+      oldestUnknownAt: null,
+      openIncidents: 0,
+    } as unknown as HealthView;
+    return JSON.stringify(opsHealth(view, new Date(0)).blocks[0]);
+  };
+
+  test.each([
+    [[], true, "Healthy"],
+    [["all"], true, "Sending of everything is frozen. All parts are there"],
+    [["refund"], true, "Refunds are frozen. All parts are there"],
+    [["all"], false, "Something is away. Sending of everything is frozen"],
+    [[], false, "Something is away"],
+  ] as const)("with %j frozen and parts there: %j", (frozen, ok, title) => {
+    expect(health(frozen, ok)).toContain(`"text":"${title}"`);
+  });
+});
+
+test("a settled case shows when it was decided, not when it was asked for", () => {
+  const asked = new Date("2026-11-02T09:00:00Z");
+  const decided = new Date("2026-11-02T11:30:00Z");
+  const resolution: ResolutionFacts = {
+    id: "res_1",
+    operationId: "op_00000000000000000000000000000000",
+    verb: "confirm",
+    state: "applied",
+    by: "U_ONC1",
+    reason: "seen",
+    evidenceRef: "TICKET-1",
+    probe: null,
+    secondBy: "U_ONC2",
+    secondVerdict: "agree",
+    secondNote: null,
+    expiresAt: asked,
+    createdAt: asked,
+    decidedAt: decided,
+  };
+  const operation = operationOf({ status: "CONFIRMED" });
+  for (const card of [
+    said(resolutionCard({ resolution, operation })),
+    said(quarantineCard({ resolution, operation, attempts: [] })),
+  ]) {
+    expect(card).toContain(localTime(decided));
+    expect(card).not.toContain(localTime(asked));
+  }
+});
