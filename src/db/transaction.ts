@@ -7,6 +7,8 @@
  * 2. A connection that is lost while COMMIT is on its way leaves it unknown whether the transaction happened: `CommitUnknownError`,
  *    and it is the caller's business to look.
  * 3. A transaction without a statement never reaches the database.
+ * 4. Statements that are asked for at once go one after another: a connection runs one at a time, and what has not gone when the
+ *    transaction ends never goes.
  */
 import type pg from "pg";
 import type { Isolation, Tx } from "../domain/ports/database.js";
@@ -53,6 +55,8 @@ export class Transaction {
   /** undefined: nothing was sent yet. */
   #begun: Promise<unknown> | undefined;
   #beginning = false;
+  /** Settles, never rejects, with the statement that is under way. */
+  #underWay: Promise<void> | undefined;
   #open = true;
   #later: BatchStatement[] = [];
 
@@ -72,14 +76,28 @@ export class Transaction {
     sql: async <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
       if (!this.#open) throw ended();
       const asked = this.#parts.asked(name, text, params);
-      if (asked.alone) {
-        await this.#flush();
-        return (await this.#parts.client.query(asked.text)).rows as R[];
-      }
-      const answers = await this.#send([asked]);
-      return (answers.at(-1)?.rows ?? []) as R[];
+      return this.#inTurn(async () => {
+        if (asked.alone) {
+          await this.#flush();
+          return (await this.#parts.client.query(asked.text)).rows as R[];
+        }
+        const answers = await this.#send([asked]);
+        return (answers.at(-1)?.rows ?? []) as R[];
+      });
     },
   };
+
+  /** Waits for the statement that is under way. Who waits for the same one goes in the order of asking. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#underWay !== undefined) await this.#underWay;
+    if (!this.#open) throw ended();
+    const mine = work();
+    const over = (): void => {
+      this.#underWay = undefined;
+    };
+    this.#underWay = mine.then(over, over);
+    return mine;
+  }
 
   /** Sends what is left and COMMIT; then calls back. Nothing is sent where nothing was before. */
   async commit(): Promise<void> {
@@ -113,6 +131,7 @@ export class Transaction {
       return new Error("connection lost");
     }
     if (this.#begun === undefined) return undefined;
+    await this.#underWay;
     try {
       await this.#parts.client.query("ROLLBACK");
       return undefined;

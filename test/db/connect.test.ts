@@ -122,6 +122,33 @@ describe("transactions", () => {
     await expect(swallowed).rejects.toThrow("rolled back");
   });
 
+  it("statements asked for at once go one after another in their order; of what follows a failed one nothing stays", async () => {
+    const warnings: string[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning.message);
+    process.on("warning", hear);
+    try {
+      const found = await pg.db.tx((tx) =>
+        Promise.all([1, 2, 3].map((n) => tx.sql<{ n: number }>(undefined, "SELECT $1::int AS n", [n]))),
+      );
+      expect(found).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]]);
+      const insert =
+        "INSERT INTO customers (id, ref, name, email, email_normal) VALUES ($1, $1, 'n', 'e', 'e')";
+      const failed = pg.db.tx((tx) =>
+        Promise.all([
+          tx.sql(undefined, insert, ["CUS-1"]),
+          tx.sql(undefined, "SELECT 1 / $1::int", [0]),
+          tx.sql(undefined, insert, ["CUS-2"]),
+        ]),
+      );
+      await expect(failed).rejects.toThrow(/division by zero/);
+      expect(await pg.db.sql(undefined, "SELECT ref FROM customers")).toEqual([]);
+      // pg warns when a statement is given to a connection that is busy.
+      expect(warnings).toEqual([]);
+    } finally {
+      process.off("warning", hear);
+    }
+  });
+
   it("a tx object kept after the end is refused instead of running outside", async () => {
     const kept = await pg.db.tx(async (tx) => tx);
     await expect(kept.sql(undefined, "SELECT 1")).rejects.toThrow("has ended");

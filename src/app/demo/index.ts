@@ -100,6 +100,18 @@ async function keepRunning(world: World, logFile: string, stopped: AbortSignal):
   }
 }
 
+/** What `run` needs; the policy's file, too: another one would be put in force for the demo. */
+function shellVariables({ env }: World): string {
+  const names = [
+    "DATABASE_URL",
+    "STRIPE_API_URL",
+    "STRIPE_SECRET_KEY",
+    "STRIPE_WEBHOOK_SECRET",
+    "POLICY_FILE",
+  ];
+  return [...names.map((name) => `${name}=${env[name] ?? ""}`), "PLANNER=scripted"].join(" ");
+}
+
 function greet(world: World, logFile: string, pid: number): void {
   print("");
   print(`  The workspace: ${world.slack.url}`);
@@ -116,6 +128,9 @@ function greet(world: World, logFile: string, pid: number): void {
   print("");
   print("  The command line on this database (in another terminal):");
   print(`       DATABASE_URL=${world.databaseUrl} npx countersign ops list`);
+  print("  To drive a ticket from the shell it needs the sandbox's payments, too, and tickets:");
+  print(`       export ${shellVariables(world)}`);
+  print("       npx countersign seed && npx countersign run TCK-2002");
   print("");
   print(
     `  Log: ${logFile}   Process: ${pid} (kill it: it is started again and nothing is lost)   Ctrl-C stops everything.`,

@@ -10,9 +10,12 @@ export const ADVICE = {
   checkReference: "Check the reference, or hand the ticket to a person.",
 } as const;
 
-/** A result without its advice: for people. */
+/** The same amount once more, in the unit of the tools' input. */
+const IN_MINOR_UNITS = / \(\d+ in minor units\)/gu;
+
+/** A result without its advice and without the tools' units: for people. */
 export function factsOnly(result: string): string {
   let facts = result;
   for (const advice of Object.values(ADVICE)) facts = facts.replaceAll(advice, "");
-  return facts.replace(/ {2,}/g, " ").trim();
+  return facts.replace(IN_MINOR_UNITS, "").replace(/ {2,}/g, " ").trim();
 }

@@ -59,6 +59,9 @@ document.addEventListener("keydown", (event) => {
   if (event.altKey && event.code === "KeyI" && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     showInspector(!store.inspectorOpen);
+    const tab = byId("inspector").querySelector("[role=tab][aria-selected=true]");
+    if (store.inspectorOpen && tab instanceof HTMLElement) tab.focus();
+    else byId("inspector-toggle").focus();
     return;
   }
   if (event.key === "Escape" && store.inspectorOpen && isIn(event.target, "inspector")) {

@@ -209,7 +209,7 @@ export async function resolveShortcut(ctx: SlackContext, shortcut: MessageShortc
       : {}),
     filer: shortcut.userId,
     filers: shortcut.author === null ? [] : [shortcut.author],
-    text: plainSlackText(shortcut.wireText),
+    text: plainSlackText(withoutMention(shortcut.wireText, botUserId)),
     files: shortcut.files,
   });
   return say(filedSentence(ctx, filed));

@@ -82,7 +82,7 @@ describe("both books", () => {
   it("shows amounts by the currency's own digits, always with the currency", () => {
     expect(money(7900, "USD")).toBe("$79.00 USD");
     expect(money(500, "JPY")).toBe("¥500 JPY");
-    expect(money(12_345, "KWD")).toMatch(/12\.345 KWD$/u);
+    expect(money(12_345, "KWD")).toBe("12.345 KWD");
     expect(money(null, "USD")).toBe("");
   });
 });

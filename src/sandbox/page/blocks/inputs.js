@@ -246,7 +246,8 @@ function counted(node, max) {
   const left = h("span", { class: "counter", "aria-hidden": "true" });
   const show = () => {
     const rest = max - node.value.length;
-    left.textContent = String(rest);
+    // Of an empty field nothing: a bare number in it reads like what was filled in.
+    left.textContent = node.value === "" ? "" : `${rest} left`;
     left.classList.toggle("counter-over", rest < 0);
   };
   node.addEventListener("input", show);

@@ -135,7 +135,9 @@ export function money(amount, currency) {
       currencyDisplay: "narrowSymbol",
     });
     const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
-    return `${format.format(amount / 10 ** digits)} ${currency}`;
+    const shown = format.format(amount / 10 ** digits);
+    // A currency without a sign of its own is written with its code, which stands behind already.
+    return `${shown.replace(currency, "").trim()} ${currency}`;
   } catch {
     return `${amount} ${currency} (minor units)`;
   }
