@@ -68,6 +68,8 @@ export interface ChainedEvent {
   readonly columns: JsonObject;
 }
 
+export const NOT_CANONICAL = "its content is not canonical JSON";
+
 /** What does not hold of an event as a link of its chain. */
 export function chainProblems(
   event: ChainedEvent,
@@ -81,7 +83,7 @@ export function chainProblems(
     problems.push("its hash does not recompute from its content");
   }
   const body = parseBody(event.body);
-  if (body === null) return [...problems, "its content is not canonical JSON"];
+  if (body === null) return [...problems, NOT_CANONICAL];
   for (const [name, value] of Object.entries(event.columns)) {
     if (body[name] !== value) problems.push(`its column ${name} differs from its content`);
   }

@@ -10,6 +10,7 @@ import { type ClaimParameters, INSERT, INSERT_CLAIMED, type InsertParameters } f
 import { canonicalData } from "./json.js";
 import { type OperationRow, toOperation, toRequest } from "./rows.js";
 import { runOne } from "./statement.js";
+import { personNames } from "./subjects.js";
 import type { Claim } from "./types.js";
 
 export interface NewOperation {
@@ -42,7 +43,7 @@ export interface NewOperation {
 }
 
 /** What is material about an operation: what its first event states and the verifier compares with the row. */
-export const materialData = (made: NewOperation, key: string, print: string): JsonObject => ({
+const materialData = (made: NewOperation, key: string, print: string): JsonObject => ({
   key,
   fingerprint: print,
   kind: made.intent.kind,
@@ -62,7 +63,17 @@ export const materialData = (made: NewOperation, key: string, print: string): Js
   ticket: made.ticketId,
   ticketTextHash: made.ticketTextHash,
   rules: made.decision["rules"] ?? null,
+  notBeforeMinutes: made.decision["notBeforeMinutes"] ?? null,
 });
+
+/**
+ * What the first event states. Who asked stands in it where people will decide, because nobody decides about what they filed; what
+ * the policy allows by itself is not slowed down by it.
+ */
+async function firstData(tx: Tx, made: NewOperation, key: string, print: string): Promise<JsonObject> {
+  const material = materialData(made, key, print);
+  return made.status === "PREPARED" ? material : { ...material, filers: await personNames(tx, made.filers) };
+}
 
 /** The first claim, made with the operation. Durations in milliseconds. */
 export interface FirstClaim {
@@ -85,7 +96,7 @@ export async function insertOperation(
   made: NewOperation,
   claim: FirstClaim | null = null,
 ): Promise<Inserted | null> {
-  const parameters = insertParameters(made);
+  const parameters = await insertParameters(tx, made);
   if (claim === null) {
     const row = await runOne<OperationRow, InsertParameters>(tx, INSERT, parameters);
     return row === null ? null : { operation: toOperation(row), claim: null };
@@ -129,7 +140,7 @@ function insertedOf(row: ClaimedRow): Inserted {
   };
 }
 
-function insertParameters(made: NewOperation): InsertParameters {
+async function insertParameters(tx: Tx, made: NewOperation): Promise<InsertParameters> {
   const { intent } = made;
   const key = operationKey(intent);
   const print = fingerprint(
@@ -171,7 +182,7 @@ function insertParameters(made: NewOperation): InsertParameters {
     due_ms: made.dueMs,
     not_before_ms: made.notBeforeMs,
     actor: made.actor,
-    data: canonicalData(materialData(made, key, print)),
+    data: canonicalData(await firstData(tx, made, key, print)),
     event: made.status === "PREPARED" ? "prepare" : "hold",
     from: null,
     to: made.status,

@@ -113,6 +113,7 @@ async function release(
       policyHash: judgement.policyHash,
       answerHash: judgement.answerHash,
       rules: toJsonObject({ rules: judgement.rules })["rules"] ?? null,
+      notBeforeMinutes: judgement.notBeforeMinutes,
     },
     checkBalance: true,
     patch: {
