@@ -142,7 +142,7 @@ describe("tampering is named", () => {
     await tamper("UPDATE operations SET head_hash = $2 WHERE id = $1", [operation.id, prev]);
     expect(await ledger.verifyAudit(ctx.db)).toMatchObject({
       intact: false,
-      broken: [{ what: "block", where: "1" }],
+      broken: expect.arrayContaining([expect.objectContaining({ what: "block", where: "1" })]),
     });
   });
 
