@@ -103,7 +103,7 @@ async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport>
   const worker = await bench.product("worker");
   complain(`${runs} tickets are filed and held`);
   const held = await makeHeld(bench, 0, runs);
-  const bare = await bareQueue(bench.besideUrl);
+  const bare = await bareQueue(bench.besideUrl, bench.besideRedisUrl);
   try {
     complain("one click after the other");
     return await measureResume(
@@ -182,13 +182,14 @@ async function clickApprove(bench: BenchWorld, { approvalId, cardVersion }: Held
   return acked;
 }
 
-/** The same queue with nothing of ours behind it, on a database of its own on the same server. */
+/** The same queue on the same store with nothing of ours behind it, on a database of its own on the same server. */
 async function bareQueue(
   databaseUrl: string,
+  redisUrl: string | null,
 ): Promise<{ pickUpMs(): Promise<number>; close(): Promise<void> }> {
   const waiting = new Map<string, () => void>();
   const queues = openQueues({
-    redisUrl: null,
+    redisUrl,
     databaseUrl,
     lockMs: 30_000,
     log: quiet,

@@ -23,6 +23,8 @@ export interface BenchWorld {
   readonly db: OpenDb;
   /** An empty database on the same server. */
   readonly besideUrl: string;
+  /** Where the product's queue is on Redis: the database of the next number on the same server. */
+  readonly besideRedisUrl: string | null;
   readonly machine: string;
   /** One more process of the product; ended with the world. */
   product(roles: "app" | "worker"): Promise<Product>;
@@ -92,7 +94,9 @@ export async function withBenchWorld<T>(
     besideUrl.pathname = `/${name}_beside`;
     await execute(world.databaseUrl, [`CREATE DATABASE ${name}_beside`]);
     await prepareShop(db, shop);
-    const bench = benchWorld({ world, db, besideUrl: besideUrl.href, home, stops });
+    const redisUrl = environment()["REDIS_URL"] || null;
+    const besideRedisUrl = redisUrl === null ? null : nextRedisDatabase(redisUrl);
+    const bench = benchWorld({ world, db, besideUrl: besideUrl.href, besideRedisUrl, home, stops });
     const bare = { ...bench, machine: await machineLine(db) };
     await history(bare, options);
     return await work(bare);
@@ -111,15 +115,32 @@ export async function withBenchWorld<T>(
   }
 }
 
+/** Redis has sixteen unless it is told otherwise. */
+const REDIS_DATABASES = 16;
+
+function nextRedisDatabase(url: string): string {
+  const next = new URL(url);
+  next.pathname = `/${(Number(next.pathname.slice(1) || "0") + 1) % REDIS_DATABASES}`;
+  return next.href;
+}
+
 interface Parts {
   world: World;
   db: OpenDb;
   besideUrl: string;
+  besideRedisUrl: string | null;
   home: string;
   stops: (() => Promise<unknown>)[];
 }
 
-function benchWorld({ world, db, besideUrl, home, stops }: Parts): Omit<BenchWorld, "machine"> {
+function benchWorld({
+  world,
+  db,
+  besideUrl,
+  besideRedisUrl,
+  home,
+  stops,
+}: Parts): Omit<BenchWorld, "machine"> {
   let processes = 0;
   const until: BenchWorld["until"] = async (what, look, withinMs = WITHIN_MS, everyMs = LOOK_EVERY_MS) => {
     const began = performance.now();
@@ -138,6 +159,7 @@ function benchWorld({ world, db, besideUrl, home, stops }: Parts): Omit<BenchWor
     world,
     db,
     besideUrl,
+    besideRedisUrl,
     until,
     product: async (roles) => {
       processes += 1;
