@@ -1,0 +1,53 @@
+/** Accepted, paid out, and taken back by the bank days later: told by webhooks in any order, each more than once. */
+import { expect, it } from "vitest";
+import { systemClock } from "../../src/app/system.js";
+import { listIncidents } from "../../src/ledger/index.js";
+import { signatureHeader } from "../../src/sandbox/payments/index.js";
+import { WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { withCaseWorld } from "./case-world.js";
+
+const database = withDatabase();
+const build = withCaseWorld(withPaymentsSandbox());
+const DAYS_MS = 3 * 24 * 3_600_000;
+
+it.each([
+  ["in their order", false],
+  ["the last first", true],
+] as const)("the case opens again, once, and the money counts anew: webhooks %s", async (_how, reversed) => {
+  const w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  const ctx = w.worker("w");
+  w.control.arm({ kind: "outcome", status: "pending" });
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.look(ctx, id)).toMatchObject({ status: "OUTCOME_UNKNOWN" });
+  const [effect] = await w.control.effects();
+  await w.control.advanceRefund(effect?.id ?? "", { status: "succeeded" });
+  expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED", providerRef: effect?.id });
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 2_000 });
+
+  await w.advance(DAYS_MS);
+  await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+  const made = (await w.control.events()).map(({ body }) => Buffer.from(body));
+  const bodies = reversed ? made.reverse() : made;
+  expect(bodies.length).toBeGreaterThan(2);
+  for (const body of [...bodies, ...bodies]) {
+    const signed = signatureHeader(
+      body.toString("utf8"),
+      WEBHOOK_SECRET,
+      Math.floor(systemClock.now().getTime() / 1000),
+    );
+    expect(await w.hear(ctx, body, `${signed}0`)).toBe(400);
+    expect(await w.hear(ctx, body, signed)).toBe(200);
+  }
+
+  expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+  expect((await w.path(id)).filter((status) => status === "REVERSED")).toHaveLength(1);
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+  expect((await w.control.effects()).map(({ status }) => status)).toEqual(["failed"]);
+  expect(await w.posts()).toHaveLength(1);
+  const incidents = (await listIncidents(w.db, { limit: 10 })).rows;
+  expect(incidents.map(({ kind, operationId }) => [kind, operationId])).toEqual([["reversed", id]]);
+  expect((await w.told()).length, "the thread is told of each turn").toBeGreaterThanOrEqual(2);
+  await w.intact();
+});
