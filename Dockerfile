@@ -29,7 +29,7 @@ COPY policy.yaml tsconfig.json ./
 COPY src ./src
 COPY --from=build /app/src/db/generated ./src/db/generated
 # The build of the sources, made once here: the running container writes nothing.
-RUN node bin/build.mjs
+RUN node bin/build.mjs && chmod -R a+rX .countersign
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=4 \
