@@ -200,7 +200,10 @@ async function theSameForever(house: House): Promise<void> {
   const thread = await confirmed(house, "ORD-1001 came broken, asked in other words each time");
   await stage.runIn(thread, "escalated");
   await hears(house, thread, /Stuck: issue_refund \(ORD-1001\) failed 3 times/);
-  const made = (await stage.operations()).filter(({ orderRef }) => orderRef === "ORD-1001");
+  // What was asked for before the filer's word came is withdrawn unsent by that word, and asked for once more.
+  const made = (await stage.operations()).filter(
+    ({ orderRef, status, attempts }) => orderRef === "ORD-1001" && !(status === "VOIDED" && attempts === 0),
+  );
   expect(made.map(({ status }) => status)).toEqual(["REJECTED"]);
   expect((await house.world.payments.control.requests({ method: "POST" })).length - before).toBe(1);
   expect(await effects(house)).toEqual([820]);
