@@ -55,6 +55,8 @@ export class Transaction {
   /** undefined: nothing was sent yet. */
   #begun: Promise<unknown> | undefined;
   #beginning = false;
+  /** The first batch has failed, and whether BEGIN was part of that is not known yet. */
+  #inDoubt = false;
   /** Settles, never rejects, with the statement that is under way. */
   #underWay: Promise<void> | undefined;
   #open = true;
@@ -152,11 +154,15 @@ export class Transaction {
         },
         () => {
           this.#beginning = false;
+          this.#inDoubt = true;
         },
       );
       return begun;
     }
     if (this.#beginning) await this.#begun;
+    // An error comes before the server's word on what it leaves the connection in; an empty batch waits for that.
+    if (this.#inDoubt) await runBatch(this.#parts.client, this.#parts.types, []);
+    this.#inDoubt = false;
     if (this.#parts.client.getTransactionStatus() === "I") {
       throw new Error("the transaction did not begin");
     }

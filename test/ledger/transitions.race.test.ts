@@ -34,6 +34,16 @@ const PAIRS: Pair[] = OPERATION_STATUSES.flatMap((from) =>
   }),
 );
 
+/** What a release says of the decision that it stands on. */
+async function decisionOf(on: Pick<Db, "sql">, { id, policyHash }: Operation): Promise<object> {
+  const [row] = await on.sql<{ answer: string; rules: unknown }>(
+    undefined,
+    "SELECT decision ->> 'answerHash' AS answer, decision -> 'rules' AS rules FROM operations WHERE id = $1",
+    [id],
+  );
+  return { policyHash, answerHash: row?.answer, rules: row?.rules };
+}
+
 /** One try at a transition, as the functions of the room make it; null: the race is lost. */
 async function attempt(on: Pick<Db, "sql">, operation: Operation, pair: Pair): Promise<Operation | null> {
   if (pair.to === "DISPATCHED") {
@@ -45,7 +55,7 @@ async function attempt(on: Pick<Db, "sql">, operation: Operation, pair: Pair): P
       token: pair.from === "RECONCILING" ? operation.leaseToken : null,
       event: pair.event === "claim" ? "claim" : "resend",
       actor: "system:test",
-      data: {},
+      data: { worker: "w" },
       worker: "w",
       leaseMs: 30_000,
       timeoutMs: 1_000,
@@ -64,7 +74,7 @@ async function attempt(on: Pick<Db, "sql">, operation: Operation, pair: Pair): P
     token: pair.from === "DISPATCHED" || pair.from === "RECONCILING" ? operation.leaseToken : null,
     event: pair.event,
     actor: "system:test",
-    data: {},
+    data: pair.event === "release" ? await decisionOf(on, operation) : {},
     patch: {
       providerRef: operation.providerRef ?? "re_test",
       result: { code: "test", detail: "test" },
