@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -13,6 +14,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -20,6 +22,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const here = fileURLToPath(import.meta.url);
 /** A process that runs loads parts of its build later: builds are kept this long after another one took their place. */
 const KEPT_MS = 24 * 3_600_000;
+/** Of each file of a build; beside it when another build took its place. */
+const SUMS = "sums.json";
+const REPLACED = "replaced";
 
 /**
  * The file to import, built if need be.
@@ -28,9 +33,28 @@ const KEPT_MS = 24 * 3_600_000;
 export async function built(root) {
   const home = join(root, ".countersign", "build");
   const target = join(home, stateOf(root));
-  if (!existsSync(target)) await build(root, home, target);
+  if (!isWhole(target)) await build(root, home, target);
+  else if (existsSync(join(target, REPLACED))) rmSync(join(target, REPLACED), { force: true });
   return join(target, "cli.js");
 }
+
+/** Every file is there as it was made: one that was cut, or never reached the disk, must not pass for a program that does nothing. */
+function isWhole(folder) {
+  if (!existsSync(folder)) return false;
+  try {
+    const sums = JSON.parse(readFileSync(join(folder, SUMS), "utf8"));
+    return (
+      Object.hasOwn(sums, "cli.js") &&
+      Object.entries(sums).every(([name, sum]) => sumOf(join(folder, name)) === sum)
+    );
+  } catch (error) {
+    // Made by another user who alone may read it: the caller has another way.
+    if (error?.code === "EACCES") throw error;
+    return false;
+  }
+}
+
+const sumOf = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
 /** Of what is in the files, not of their times: an image keeps those only roughly. */
 function stateOf(root) {
@@ -71,16 +95,34 @@ async function build(root, home, target) {
       logLevel: "warning",
       plugins: [{ name: "own-url", setup: (on) => on.onLoad({ filter: /\.ts$/ }, ownUrl) }],
     });
+    const sums = Object.fromEntries(
+      readdirSync(out)
+        .filter((name) => name.endsWith(".js"))
+        .map((name) => [name, sumOf(join(out, name))]),
+    );
+    writeFileSync(join(out, SUMS), JSON.stringify(sums));
+    // Other users of the machine run it too.
+    chmodSync(out, 0o755);
+    if (existsSync(target) && !isWhole(target)) rmSync(target, { recursive: true, force: true });
     renameSync(out, target);
   } catch (error) {
     rmSync(out, { recursive: true, force: true });
     // Another process was faster.
-    if (!existsSync(target)) throw error;
+    if (!isWhole(target)) throw error;
   }
-  for (const name of readdirSync(home)) {
-    const path = join(home, name);
-    if (path !== target && Date.now() - statSync(path).mtimeMs > KEPT_MS)
-      rmSync(path, { recursive: true, force: true });
+  for (const name of readdirSync(home)) sweep(join(home, name), target);
+}
+
+/** Removes what another build has replaced for long enough, or what was never finished. */
+function sweep(path, target) {
+  if (path === target) return;
+  try {
+    const mark = join(path, REPLACED);
+    const since = existsSync(mark) ? mark : path.includes(".making-") ? path : undefined;
+    if (since === undefined) writeFileSync(mark, "");
+    else if (Date.now() - statSync(since).mtimeMs > KEPT_MS) rmSync(path, { recursive: true, force: true });
+  } catch {
+    // Another process sweeps as well, or it is another user's: it only takes room, and the next build looks again.
   }
 }
 

@@ -64,6 +64,8 @@ class ReadingTooOld extends Error {}
 async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
   const { approvalId } = click;
   if (!isApprovalId(approvalId)) return { outcome: "not_found" };
+  // A COMMIT whose answer is lost may have stored the vote: the same click once more finds it, or stores it now.
+  let inDoubt = false;
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
     const readAt = ctx.clock.now().getTime();
     const reading = await ctx.directory.person(click.userId, { maxAgeMs: ASK_MAX_AGE_MS });
@@ -72,11 +74,16 @@ async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
       return await ctx.db.tx((tx) => answerIn(tx, hearing, { ...click, approvalId }, reading, readAt));
     } catch (error) {
       if (error instanceof ReadingTooOld) continue;
-      if (error instanceof CommitUnknownError || isRetryable(error)) return TRY_AGAIN;
+      if (error instanceof CommitUnknownError) {
+        inDoubt = true;
+        continue;
+      }
+      if (inDoubt) return NOT_KNOWN;
+      if (isRetryable(error)) return TRY_AGAIN;
       throw error;
     }
   }
-  return TRY_AGAIN;
+  return inDoubt ? NOT_KNOWN : TRY_AGAIN;
 }
 
 /** Whoever goes on with the turn at once need not read again who was read for this click. */
@@ -92,6 +99,12 @@ function withPeople(ctx: ApprovalsContext, people: ReadPeople): ApprovalsContext
 const TRY_AGAIN: DecideOutcome = {
   outcome: "try_again",
   sentence: "This could not be recorded just now, and nothing was sent. Please click again.",
+};
+
+const NOT_KNOWN: DecideOutcome = {
+  outcome: "try_again",
+  sentence:
+    "It is not known yet whether this was recorded. The card shows it if it was; click again only if it does not. One person's vote counts once.",
 };
 
 async function answerIn(

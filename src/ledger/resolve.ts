@@ -236,7 +236,7 @@ async function decide(
     }
     case "reject":
       return decision.probe.says === "committed"
-        ? madeDifferently(operation, decision.probe.effect, step)
+        ? madeDifferently(tx, operation, decision.probe.effect, step)
         : step(operation, "settle_rejected", {
             resolvedByPerson: true,
             result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
@@ -268,15 +268,15 @@ async function decide(
 }
 
 /**
- * What was asked for did not happen, and something else did: its money is no operation's, so that the payment's list counts it as
- * refunded elsewhere. The reference stays in the result, so that the same effect is no news later.
+ * What was asked for did not happen, and something else did: its money is no operation's and counts as refunded elsewhere, at once. The reference stays in the result, so that the same effect is no news later.
  */
 async function madeDifferently(
+  tx: Tx,
   operation: Operation,
   effect: ProviderEffect,
   step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>,
 ): Promise<Operation> {
-  return step(operation, "settle_rejected", {
+  const rejected = await step(operation, "settle_rejected", {
     resolvedByPerson: true,
     result: {
       code: MADE_DIFFERENTLY,
@@ -284,7 +284,16 @@ async function madeDifferently(
       providerRef: effect.ref,
     },
   });
+  // In the same transaction: whatever is judged next sees that this money has left.
+  if (effect.kind === "refund")
+    await tx.sql("ledger.count_elsewhere", COUNT_ELSEWHERE, [effect.target, effect.amountMinor]);
+  return rejected;
 }
+
+/** $1 payment intent, $2 minor units. The next reading of the payment's list sets the sum anew. */
+const COUNT_ELSEWHERE = `
+UPDATE payments SET refunded_elsewhere = refunded_elsewhere + $2::bigint, version = version + 1, updated_at = countersign_now()
+WHERE payment_intent = $1`;
 
 /** The provider's own reference where it shows one, else the one that the person names. */
 function referenceOf({ probe, providerRef, evidenceRef }: Decision): string {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { decide } from "../../src/approvals/index.js";
+import { CommitUnknownError } from "../../src/db/connect.js";
 import { APPROVAL_TRANSITIONS } from "../../src/domain/approval.js";
 import { withDatabase } from "../support/database.js";
 import { type Harness, harness } from "./harness.js";
@@ -34,6 +35,49 @@ async function breakWrites(table: string, sqlstate: string, times: number): Prom
     await db.sql(undefined, "DROP SEQUENCE breaks");
   };
 }
+
+describe("the answer to a vote's COMMIT is lost", () => {
+  /** The first transactions happen, and nobody is told. */
+  const unheard = (times: number, then?: Error) => {
+    let lost = 0;
+    const { ctx } = h;
+    const tx: typeof ctx.db.tx = async (fn, options) => {
+      if (lost >= times && then !== undefined) throw then;
+      const value = await ctx.db.tx(fn, options);
+      lost += 1;
+      if (lost <= times) throw new CommitUnknownError(new Error("connection lost"));
+      return value;
+    };
+    return { ...ctx, db: { ...ctx.db, tx } };
+  };
+  const click = (approvalId: string) => ({
+    approvalId,
+    cardVersion: 1,
+    userId: "U_SUP1",
+    verdict: "approve" as const,
+  });
+
+  it("the same click finds it: the person is told that it counts, once", async () => {
+    const turn = await held();
+    const { id } = onlyApproval(turn);
+    expect(await decide(unheard(1), click(id))).toMatchObject({
+      outcome: "ended",
+      approval: { state: "APPROVED" },
+    });
+    expect((await approvalNow(h.db, id)).votes).toHaveLength(1);
+  });
+
+  it("and nothing can be asked any more: nobody is told that it was not recorded", async () => {
+    const turn = await held();
+    const { id } = onlyApproval(turn);
+    const outcome = await decide(unheard(1, new Error("the database is away")), click(id));
+    expect(outcome).toMatchObject({
+      outcome: "try_again",
+      sentence: expect.stringContaining("not known yet"),
+    });
+    expect((await approvalNow(h.db, id)).state).toBe("APPROVED");
+  });
+});
 
 describe("a click meets a deadlock or a serialization failure (S-DB-2)", () => {
   it.each([

@@ -1,6 +1,17 @@
 /** The build that a start loads: made as a script too, once for one state of the sources, and the same program as they are. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -28,6 +39,33 @@ describe("bin/build.mjs", () => {
     expect(texts.filter((text) => text.includes("import.meta.url"))).toEqual([]);
     const migrate = pathToFileURL(resolve("src/db/migrate.ts")).href;
     expect(texts.filter((text) => text.includes(JSON.stringify(migrate)))).toHaveLength(1);
+  });
+
+  it("is made anew when a file of it was cut or is gone, and whoever uses the machine may read it", {
+    timeout: BUILD_MS,
+  }, async () => {
+    const root = mkdtempSync(join(tmpdir(), "countersign-build-"));
+    try {
+      mkdirSync(join(root, "src", "app"), { recursive: true });
+      mkdirSync(join(root, "bin"));
+      writeFileSync(join(root, "src", "app", "cli.ts"), 'export const said: string = "whole";\n');
+      writeFileSync(join(root, "package.json"), '{ "type": "module" }');
+      for (const name of ["tsconfig.json", join("bin", "build.mjs")]) copyFileSync(name, join(root, name));
+      const { built } = (await import(pathToFileURL(resolve("bin/build.mjs")).href)) as {
+        built: (root: string) => Promise<string>;
+      };
+      const file = await built(root);
+      const whole = readFileSync(file, "utf8");
+      expect(whole).toContain("whole");
+      expect(statSync(dirname(file)).mode & 0o055).toBe(0o055);
+      for (const tear of [() => truncateSync(file, 3), () => truncateSync(file, 0), () => rmSync(file)]) {
+        tear();
+        expect(await built(root)).toBe(file);
+        expect(readFileSync(file, "utf8")).toBe(whole);
+      }
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
   });
 
   it("loads a command's packages with the command only", () => {
