@@ -2,7 +2,18 @@
  * What an operation's rows repeat of its events: what came of each attempt, what the policy answered and when sending might begin, who
  * asked, who voted with which authority; and that it points at the rows that it names.
  */
-import type { SumCheck } from "./audit-sums.js";
+import type { BrokenLink } from "./types.js";
+
+/** One statement that names the rows that are wrong. */
+export interface SumCheck {
+  readonly name: string;
+  readonly what: BrokenLink["what"];
+  readonly problem: string;
+  /** It reads what events say: nothing to compare with once one of them cannot be read, which is a finding already. */
+  readonly readsEvents?: true;
+  /** `where` of each row that is wrong; $1 rows at most. */
+  readonly text: string;
+}
 
 /** What the event of an attempt's end says of it: by the provider's answer, or by our own database for a local effect. */
 const SAID = `

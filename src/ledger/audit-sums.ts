@@ -5,18 +5,8 @@
 
 import type { Db } from "../db/connect.js";
 import { NOT_CANONICAL } from "./audit-check.js";
-import { RECORD_CHECKS } from "./audit-records.js";
+import { RECORD_CHECKS, type SumCheck } from "./audit-records.js";
 import type { BrokenLink } from "./types.js";
-
-export interface SumCheck {
-  readonly name: string;
-  readonly what: BrokenLink["what"];
-  readonly problem: string;
-  /** It reads what events say: nothing to compare with once one of them cannot be read, which is a finding already. */
-  readonly readsEvents?: true;
-  /** `where` of each row that is wrong; $1 rows at most. */
-  readonly text: string;
-}
 
 const RESERVED = "('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')";
 

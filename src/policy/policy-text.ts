@@ -2,9 +2,10 @@
 import { isMap, isNode, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument } from "yaml";
 import { sha256Hex } from "../domain/canonical.js";
 import { CountersignError } from "../domain/errors.js";
+import type { PolicyProblem } from "../domain/policy/file-checks.js";
 import { impossibleIds } from "../domain/policy/file-checks.js";
 import type { Policy } from "../domain/policy/policy.js";
-import { type PolicyProblem, parsePolicyFile, policyHash, withValue } from "../domain/policy/policy-file.js";
+import { parsePolicyFile, policyHash, withValue } from "../domain/policy/policy-file.js";
 
 export interface LoadedPolicy {
   readonly policy: Policy;

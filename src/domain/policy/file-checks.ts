@@ -3,7 +3,12 @@
  * the content as it was written, so that other mistakes in the file hide none of these.
  */
 import { OPERATION_KINDS } from "../operation.js";
-import type { PolicyProblem } from "./policy-file.js";
+
+export interface PolicyProblem {
+  /** Keys and indexes from the root of the file to the value that is wrong. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
 
 type Path = readonly (string | number)[];
 

@@ -13,7 +13,7 @@ import { amountToJson, isCurrency } from "../money.js";
 import { OPERATION_KINDS, type OperationKind } from "../operation.js";
 import { ORDER_STATUSES, type OrderStatus } from "../order.js";
 import { cutText } from "../text/cut.js";
-import { missingRoles, valueAt } from "./file-checks.js";
+import { missingRoles, type PolicyProblem, valueAt } from "./file-checks.js";
 import {
   type ApprovalLine,
   type CoolingOff,
@@ -181,12 +181,6 @@ const policyFile = z.strictObject({
 
 /** CONTRACT §8 names these; a file that does not fill them leaves them without members. */
 const ROLES_ALWAYS_THERE = [FILER_ROLE, "supervisor", "finance", ONCALL_ROLE] as const;
-
-export interface PolicyProblem {
-  /** Keys and indexes from the root of the file to the value that is wrong. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
 
 export type ParsedPolicy =
   | { readonly ok: true; readonly policy: Policy }
