@@ -5,6 +5,7 @@ import { amountToJson } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
+import { isResolvable } from "./explain.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import type { ResolveOutcome, ResolveVerb } from "./types.js";
 
@@ -92,6 +93,11 @@ export async function told(
       };
     case "overtaken": {
       const operation = result.operation ?? before;
+      if (result.by !== null && isResolvable(operation.status)) {
+        const sentence =
+          "It was asked for already, and waits for a second person's answer on the card. Nothing was changed by you.";
+        return { outcome: "not_safe", operation, probe, sentence };
+      }
       return {
         outcome: "overtaken",
         operation,

@@ -257,8 +257,8 @@ describe("confirm", () => {
     const first = await w.ops.resolve(form(operation, "confirm"));
     if (first.outcome !== "needs_second") throw new Error(first.outcome);
     expect(await w.ops.resolve(form(operation, "confirm", "U_ONC2"))).toMatchObject({
-      outcome: "overtaken",
-      by: "U_ONC1",
+      outcome: "not_safe",
+      sentence: expect.stringContaining("waits for a second person's answer"),
     });
     expect(
       await w.ops.second({ resolutionId: first.resolution.id, userId: "U_ONC2", verdict: "agree" }),
