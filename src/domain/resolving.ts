@@ -13,6 +13,9 @@ import type { Evidence } from "./evidence.js";
 import type { OperationStatus } from "./operation.js";
 import { type AttemptFact, inflightBoundPassed, keyIsSafe, provenNotExecuted } from "./recovery.js";
 
+/** Result code of what a person closed knowing that the provider had made something else. */
+export const MADE_DIFFERENTLY = "made_differently";
+
 export type ResolvingVerb = "confirm" | "reject" | "retry";
 
 export interface ResolvingInput {

@@ -3,6 +3,7 @@ import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Actor, Operation } from "../domain/operation.js";
+import { MADE_DIFFERENTLY } from "../domain/resolving.js";
 import { announce } from "./announce.js";
 import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
@@ -54,9 +55,6 @@ export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: s
     return { moved: true, operation: reversed };
   });
 }
-
-/** Result code of what a person closed knowing that the provider had made something else. */
-export const MADE_DIFFERENTLY = "made_differently";
 
 /** This effect was known when a person closed the operation as not carried out as asked: it is no news. */
 export const wasClosedKnowing = ({ status, result }: Operation, ref: string | null): boolean =>

@@ -9,6 +9,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { withRef } from "../text/safe.js";
 
@@ -196,9 +197,7 @@ export function outcomeOf(operation: OperationFacts): string {
         `${what}: not carried out.`,
         detailOf(operation) ?? "The provider refused it.",
         // Of what the provider made instead, the detail speaks.
-        operation.kind === "refund" && operation.result?.code !== "made_differently"
-          ? "No money moved."
-          : null,
+        operation.kind === "refund" && operation.result?.code !== MADE_DIFFERENTLY ? "No money moved." : null,
       ]);
     case "DENIED":
       return join([`${what}: denied.`, detailOf(operation), "Nothing was sent."]);
