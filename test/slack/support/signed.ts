@@ -12,6 +12,8 @@ export interface Signed {
 export interface SignedAnswer {
   readonly status: number;
   readonly body: string;
+  /** Slack is asked not to send it again. */
+  readonly noRetry: boolean;
 }
 
 /** One request to `POST /slack/events` of the app. */
@@ -33,7 +35,11 @@ export async function sendSigned(
     },
     body,
   });
-  return { status: answer.status, body: await answer.text() };
+  return {
+    status: answer.status,
+    body: await answer.text(),
+    noRetry: answer.headers.get("x-slack-no-retry") === "1",
+  };
 }
 
 /** An interactive payload (`block_actions`, `view_submission`) as Slack's form. */
