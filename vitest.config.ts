@@ -27,6 +27,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+// A server that was handed in has the hundred connections of its defaults; a process of the product takes up to 24 of them.
+const handedIn = process.env["DATABASE_URL"] !== undefined;
+
 const common = {
   pool: "forks",
   environment: "node",
@@ -34,7 +37,7 @@ const common = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
   // Tests that declare themselves concurrent start processes of their own.
-  maxConcurrency: 3,
+  maxConcurrency: handedIn ? 1 : 3,
   restoreMocks: true,
   unstubEnvs: true,
 } as const;
@@ -43,8 +46,7 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     // Most of the time is spent waiting for processes to start and rows to change: two workers a core keep both busy.
-    // A server that was handed in gets half: it has the hundred connections of its defaults, and the product's processes share them.
-    maxWorkers: Math.min(8, (process.env["DATABASE_URL"] === undefined ? 2 : 1) * Math.max(2, cpus().length)),
+    maxWorkers: handedIn ? 2 : Math.min(8, 2 * Math.max(2, cpus().length)),
     projects: [
       { test: { ...common, name: "pure", include: pure } },
       {

@@ -46,10 +46,11 @@ export function readRunStates(
   );
 }
 
-/** Every approval, oldest first. */
-export function readApprovals(db: Db): Promise<{ operationId: string; state: string }[]> {
-  return db.sql<{ operationId: string; state: string }>(
+/** Every approval, oldest first, with the value of the buttons on its newest card. */
+export function readApprovals(db: Db): Promise<{ operationId: string; state: string; button: string }[]> {
+  return db.sql<{ operationId: string; state: string; button: string }>(
     "demo_approvals",
-    `SELECT operation_id AS "operationId", state FROM approvals ORDER BY created_at, id`,
+    `SELECT operation_id AS "operationId", state, id || '.' || card_version AS button
+       FROM approvals ORDER BY created_at, id`,
   );
 }

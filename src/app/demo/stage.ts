@@ -20,7 +20,9 @@ import type { World } from "./world.js";
 
 const LOOK_EVERY_MS = 50;
 const WAIT_MS = 60_000;
-const FORM_PATIENCE_MS = 10_000;
+const PATIENCE_MS = 10_000;
+const CLICKS_AT_MOST = 5;
+const CLICK_AGAIN_MS = 2_000;
 
 export interface StageOptions {
   /** Every wait ends when this is aborted. */
@@ -159,9 +161,44 @@ export class Stage {
     if (!pressed.ok) throw new Error(`"${label}" could not be pressed by ${as}: ${pressed.message}`);
   }
 
+  /** Presses Approve; whoever is told to try again does. */
   async approve(as: string, thread: Thread): Promise<void> {
-    await this.press(as, thread, "Approve");
-    this.say(`${as} approves`);
+    for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
+      const [told, open] = [this.toldPrivately(as, thread).length, await this.#openApprovals()];
+      await this.press(as, thread, "Approve");
+      const answer = await this.#answered(as, thread, told, open);
+      if (answer === null || !/Please (try|click) again/u.test(answer)) {
+        this.say(`${as} approves`);
+        return;
+      }
+      this.say(`${as} is told: ${answer}`);
+      await pause(CLICK_AGAIN_MS);
+    }
+    throw new Error(`${as} was told ${CLICKS_AT_MOST} times to try again`);
+  }
+
+  /** What only this person was told in the thread, oldest first. */
+  toldPrivately(as: string, thread: { channel: string; ts: string }): string[] {
+    return this.world.slack.control
+      .messages(as, thread.channel, { threadTs: thread.ts, ephemeral: true })
+      .filter((message) => message.ephemeral)
+      .map(({ text }) => text);
+  }
+
+  /** The sentence that answers a click; null when it was decided first, or when whoever should answer is gone. */
+  async #answered(as: string, thread: Thread, told: number, open: string): Promise<string | null> {
+    for (let waited = 0; waited < PATIENCE_MS; waited += LOOK_EVERY_MS) {
+      const answer = this.toldPrivately(as, thread).at(told);
+      if (answer !== undefined) return answer;
+      if (!this.running || (await this.#openApprovals()) !== open) return null;
+      await pause(LOOK_EVERY_MS);
+    }
+    return null;
+  }
+
+  async #openApprovals(): Promise<string> {
+    const open = (await readApprovals(this.db)).filter(({ state }) => state === "PENDING");
+    return open.map((approval) => approval.button).join();
   }
 
   async deny(as: string, thread: Thread, note: string): Promise<void> {
@@ -174,7 +211,7 @@ export class Stage {
   }
 
   async #opened(as: string): Promise<boolean> {
-    for (let waited = 0; waited < FORM_PATIENCE_MS; waited += LOOK_EVERY_MS) {
+    for (let waited = 0; waited < PATIENCE_MS; waited += LOOK_EVERY_MS) {
       if (this.world.slack.control.modals(as).length > 0) return true;
       await pause(LOOK_EVERY_MS);
     }
@@ -195,13 +232,21 @@ export class Stage {
     if (!sent.ok) throw new Error(`the form "${modal.title}" was not accepted: ${sent.message}`);
   }
 
-  /** The newest message of the thread that has a button whose label begins so. */
+  /** The newest message of the thread that has a button whose label begins so. A decision has its button until it is made. */
   messageWith(thread: { channel: string; ts: string }, label: string): Promise<MessageView> {
-    return this.until(`a message with a button "${label}…"`, async () =>
-      this.threadMessages(thread)
+    return this.until(`a message with a button "${label}…"`, async () => {
+      const message = this.threadMessages(thread)
         .reverse()
-        .find((message) => buttonLabels(message).some((text) => text.startsWith(label))),
-    );
+        .find((candidate) => buttonsOf(candidate).some(({ text }) => text.startsWith(label)));
+      const value = message && buttonsOf(message).find(({ text }) => text.startsWith(label))?.value;
+      if (value?.startsWith("apr_") !== true) return message;
+      // A card lags behind the row that it shows; people who see it so are told, and this one looks again.
+      const approvals = await readApprovals(this.db);
+      const open = approvals.some(
+        ({ button, state }) => button === value && (state === "PENDING" || state === "APPROVED"),
+      );
+      return open ? message : null;
+    });
   }
 
   /** Several customers fit the ticket: the filer names one in the form behind Choose. */
@@ -343,19 +388,29 @@ export class Stage {
       if (found !== undefined && found !== null && found !== false) return found;
       await pause(LOOK_EVERY_MS);
     }
-    throw new Error(`waited ${WAIT_MS / 1000} s for ${what} in vain`);
+    const told = ["U_AGENT", "U_SUP1", "U_SUP2"].flatMap((as) =>
+      this.world.slack.control
+        .messages(as, "C_TICK", { ephemeral: true })
+        .filter((message) => message.ephemeral)
+        .map(({ text }) => `\n  only ${as} was told: ${text}`),
+    );
+    throw new Error(`waited ${WAIT_MS / 1000} s for ${what} in vain${told.slice(-6).join("")}`);
   }
 }
 
 /** Labels of the buttons that a message shows. */
-export function buttonLabels(message: MessageView): string[] {
+export const buttonLabels = (message: MessageView): string[] => buttonsOf(message).map(({ text }) => text);
+
+function buttonsOf(message: MessageView): { text: string; value: string | null }[] {
   return message.blocks.flatMap((block) => {
     if (block["type"] !== "actions" || !Array.isArray(block["elements"])) return [];
     return block["elements"].flatMap((element) => {
       if (element === null || typeof element !== "object" || Array.isArray(element)) return [];
-      const text = element["text"];
+      const { text, value } = element;
       if (text === null || typeof text !== "object" || Array.isArray(text)) return [];
-      return typeof text?.["text"] === "string" ? [text["text"]] : [];
+      return typeof text?.["text"] === "string"
+        ? [{ text: text["text"], value: typeof value === "string" ? value : null }]
+        : [];
     });
   });
 }

@@ -58,12 +58,6 @@ export async function cardsAreClosed({ stage, world }: House, order: string): Pr
 const runEnded = (house: House, thread: Thread): Promise<unknown> =>
   house.stage.runIn(thread, "resolved", "escalated");
 
-const toldPrivately = (house: House, who: string, thread: Thread): string[] =>
-  house.world.slack.control
-    .messages(who, thread.channel, { threadTs: thread.ts, ephemeral: true })
-    .filter((message) => message.ephemeral)
-    .map(({ text }) => text);
-
 /** S-AP-3: U_SUP1 approves while U_SUP2 submits the Deny form. One decision, and both read the same of it. */
 export async function approveAgainstDeny(house: House, order: string): Promise<"denied" | "sent"> {
   const { stage, world, db } = house;
@@ -97,9 +91,9 @@ export async function approveAgainstDeny(house: House, order: string): Promise<"
   if (!deny.ok) expect(JSON.stringify(deny.errors)).toMatch(/Too late to deny: .*approved by sam/);
   expect(deny.ok).toBe(!sent);
   await stage.until("U_SUP1 to be answered", async () =>
-    toldPrivately(house, "U_SUP1", thread).some((text) =>
-      (sent ? /^Approved/ : /^(Approved|Already denied)/).test(text),
-    ),
+    stage
+      .toldPrivately("U_SUP1", thread)
+      .some((text) => (sent ? /^Approved/ : /^(Approved|Already denied)/).test(text)),
   );
   const story = sent ? /Approved by <@U_SUP1>/ : /Denied by <@U_SUP2>/;
   await stage.until("every card to tell the same story", async () =>
@@ -110,14 +104,11 @@ export async function approveAgainstDeny(house: House, order: string): Promise<"
 
 /** S-PAY-6: £60 and £70 of one payment of £100, approved by two people at once. Exactly one is made; the other is told what is left. */
 export async function twoRefundsOfOne(house: House, order: string): Promise<void> {
-  const { world, db, stage } = house;
+  const { db, stage } = house;
   const sixty = await held(house, order, "60.00");
   const seventy = await held(house, order, "70.00");
-  const [first, second] = [await cardIn(house, sixty), await cardIn(house, seventy)];
-  await Promise.all([
-    world.slack.control.click({ as: "U_SUP1", at: first, label: "Approve" }),
-    world.slack.control.click({ as: "U_SUP2", at: second, label: "Approve" }),
-  ]);
+  await Promise.all([cardIn(house, sixty), cardIn(house, seventy)]);
+  await Promise.all([stage.approve("U_SUP1", sixty), stage.approve("U_SUP2", seventy)]);
   await Promise.all([runEnded(house, sixty), runEnded(house, seventy)]);
   const operations = await operationsOf(house, order);
   expect(operations.filter(({ status }) => status === "CONFIRMED")).toHaveLength(1);

@@ -12,8 +12,6 @@ export interface Signed {
 export interface SignedAnswer {
   readonly status: number;
   readonly body: string;
-  /** Slack is asked not to send it again. */
-  readonly noRetry: boolean;
 }
 
 /** One request to `POST /slack/events` of the app. */
@@ -35,11 +33,7 @@ export async function sendSigned(
     },
     body,
   });
-  return {
-    status: answer.status,
-    body: await answer.text(),
-    noRetry: answer.headers.get("x-slack-no-retry") === "1",
-  };
+  return { status: answer.status, body: await answer.text() };
 }
 
 /** An interactive payload (`block_actions`, `view_submission`) as Slack's form. */
