@@ -11,7 +11,7 @@ import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js"
 import type { Json } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { RunState } from "../domain/run.js";
-import type { IncidentKind } from "../ledger/index.js";
+import type { FreezeSwitch, IncidentKind } from "../ledger/index.js";
 
 /** A word list read from `/ops …`. `kind` all: every kind of effect. */
 export type OpsCommand =
@@ -173,18 +173,8 @@ export interface ApprovalsView {
   readonly next: string | null;
 }
 
-export interface FreezeState {
-  readonly kind: FreezeKind;
-  readonly frozen: boolean;
-  readonly by: string | null;
-  readonly reason: string | null;
-  readonly at: Date | null;
-  /** Somebody asked for a thaw that waits for another person. */
-  readonly thawAskedBy: string | null;
-  readonly thawExpiresAt: Date | null;
-  /** What a card was made from; a click on an older one changes nothing. */
-  readonly version: number;
-}
+/** A freeze switch as on-call sees it. */
+export type FreezeState = FreezeSwitch;
 
 export interface IncidentRow {
   readonly id: string;

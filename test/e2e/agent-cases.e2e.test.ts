@@ -13,7 +13,7 @@ import {
 } from "../support/messages-stub.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, inHouse } from "./support/house.js";
-import { NOTHING_COUNTED } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 300_000;

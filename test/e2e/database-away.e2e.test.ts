@@ -1,9 +1,10 @@
 /** PostgreSQL away while a request is under way at the provider and tickets come in: app and worker live on, nothing is lost or doubled. */
 import { describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { startProxy } from "../support/proxy.js";
 import { withDatabases } from "./support/databases.js";
 import { inHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 

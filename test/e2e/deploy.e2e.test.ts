@@ -1,9 +1,10 @@
 /** A new version beside the old one, and a process that is asked to stop in the middle of a request. */
 import { describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { heldRefund } from "../../src/app/demo/stories/refunds.js";
 import { withDatabases } from "./support/databases.js";
 import { inHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 240_000;

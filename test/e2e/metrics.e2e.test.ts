@@ -1,11 +1,12 @@
 /** What `/metrics` shows after things that authority forbids were tried, and whether every documented metric is really emitted. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { heldRefund } from "../../src/app/demo/stories/refunds.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, openHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
 import { count, documentedMetrics, scrape } from "./support/metrics.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 120_000;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { byTurn, type MessagesStub, says, startMessagesStub, use, uses } from "../support/messages-stub.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, inHouse } from "./support/house.js";
-import { NOTHING_COUNTED } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 240_000;

@@ -1,13 +1,14 @@
 /** Redis emptied in the middle and away for a while, with operations in every state; the order in which things start. */
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import type { Thread } from "../../src/app/demo/stage.js";
 import { startProxy } from "../support/proxy.js";
 import { withOwnRedis } from "../support/redis.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, inHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
 import { count } from "./support/metrics.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const redis = withOwnRedis();
 const databases = withDatabases();

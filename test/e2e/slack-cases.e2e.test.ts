@@ -3,13 +3,14 @@
  * the payments sandbox behind it. The Slack room's own tests play more variants; here the money is counted.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { buttonLabels, type Thread } from "../../src/app/demo/stage.js";
 import type { Json, MessageView } from "../../src/sandbox/slack/control-types.js";
 import type { ShopFile } from "../../src/shop/index.js";
 import { sendSigned } from "../slack/support/signed.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, openHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 180_000;

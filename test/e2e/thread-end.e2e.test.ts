@@ -1,10 +1,11 @@
 /** What a ticket's thread says, and when: each thing once, true at every time, and an answer to whoever writes after the end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { buttonLabels, type Thread } from "../../src/app/demo/stage.js";
 import type { MessageView } from "../../src/sandbox/slack/control-types.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, openHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 
 const databases = withDatabases();
 const LONG_MS = 180_000;

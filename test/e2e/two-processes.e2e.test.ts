@@ -3,10 +3,11 @@
  * reach different processes, and wake-ups are taken by either. A few rounds of each race; `npm run test:kills` plays fifty.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import type { MessageView } from "../../src/sandbox/slack/control-types.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, openHouse } from "./support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 import {
   approveAgainstDeny,
   cardsAreClosed,

@@ -3,9 +3,10 @@
  * rounds; COUNTERSIGN_RACE_ROUNDS sets another number here.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { withDatabases } from "../e2e/support/databases.js";
 import { type House, openHouse } from "../e2e/support/house.js";
-import { NOTHING_COUNTED, withManyOrders } from "../e2e/support/many-orders.js";
+import { NOTHING_COUNTED } from "../e2e/support/nothing-counted.js";
 import { approveAgainstDeny, twoRefundsOfOne } from "../e2e/support/races.js";
 
 const ROUNDS = Number(process.env["COUNTERSIGN_RACE_ROUNDS"] ?? "50");

@@ -10,7 +10,8 @@ import { environment } from "../../config/index.js";
 import { type OpenDb, openDb } from "../../db/connect.js";
 import { fill } from "../../evaluation/index.js";
 import type { MessageView } from "../../sandbox/slack/control-types.js";
-import { demoShop, type ShopFile } from "../../shop/index.js";
+import { demoShop } from "../../shop/index.js";
+import { FIRST_OF_MANY, withManyOrders } from "../demo/many-orders.js";
 import { freePort } from "../demo/ports.js";
 import { type Product, startProduct } from "../demo/product.js";
 import { prepareShop } from "../demo/seed.js";
@@ -46,8 +47,6 @@ export interface BenchWorldOptions {
 
 const LOOK_EVERY_MS = 5;
 const WITHIN_MS = 120_000;
-/** Of each order that is refunded. */
-const CAPTURED_MINOR = 18_000;
 
 const POLICY = `version: 1
 kinds:
@@ -71,7 +70,7 @@ export async function withBenchWorld<T>(
   const external = environment()["DATABASE_URL"] || undefined;
   const stops: (() => Promise<unknown>)[] = [];
   try {
-    const shop = shopOf(options.orders + 2);
+    const shop = withManyOrders(demoShop({ today: systemClock.now() }), options.orders + 2);
     const world = await startWorld({
       dataDir: home,
       slackPort: 0,
@@ -150,7 +149,7 @@ function benchWorld({
     }
   };
   const post = async (n: number, pounds: number): Promise<string> => {
-    const text = `The jacket of order ORD-${FIRST + n} is torn. Please refund £${pounds.toFixed(2)}.`;
+    const text = `The jacket of order ORD-${FIRST_OF_MANY + n} is torn. Please refund £${pounds.toFixed(2)}.`;
     const filed = await world.slack.control.post({ as: "U_AGENT", channel: "C_TICK", text });
     if (!filed.ok) throw new Error(`a ticket could not be filed: ${filed.message}`);
     return filed.ts;
@@ -179,7 +178,7 @@ function benchWorld({
     fileRefund: async (n, pounds) => {
       const ts = await post(n, pounds);
       let card: MessageView | undefined;
-      await until(`the customer of ORD-${FIRST + n} to be asked for`, async () => {
+      await until(`the customer of ORD-${FIRST_OF_MANY + n} to be asked for`, async () => {
         card = world.slack.control
           .messages("U_AGENT", "C_TICK", { threadTs: ts })
           .find((message) => JSON.stringify(message.blocks).includes("Confirm"));
@@ -205,7 +204,7 @@ async function history(bench: BenchWorld, options: BenchWorldOptions): Promise<v
       await bench.db.sql<{ id: string }>(
         "bench.made",
         "SELECT id FROM operations WHERE order_ref = $1 AND status = $2",
-        [`ORD-${FIRST + order}`, status],
+        [`ORD-${FIRST_OF_MANY + order}`, status],
       )
     )[0]?.id;
   let [ended, held] = ["", ""];
@@ -221,42 +220,6 @@ async function history(bench: BenchWorld, options: BenchWorldOptions): Promise<v
     { operations: options.rows, pendingApprovals: options.pendingApprovals },
     (done) => complain(`${done} of ${options.rows} operations of history`),
   );
-}
-
-const FIRST = 7001;
-
-function shopOf(count: number): ShopFile {
-  const shop = demoShop({ today: systemClock.now() });
-  const order = shop.orders.find((one) => one.ref === "ORD-10042");
-  const customer = shop.customers.find((one) => one.ref === "CUS-7");
-  const [item] = order?.items ?? [];
-  if (order?.payment == null || customer === undefined || item === undefined) {
-    throw new Error("the demo shop has lost the order that this copies");
-  }
-  const { payment } = order;
-  const numbers = Array.from({ length: count }, (_, n) => FIRST + n);
-  return {
-    ...shop,
-    customers: [
-      ...shop.customers,
-      ...numbers.map((n) => ({
-        ...customer,
-        ref: `CUS-${n}`,
-        name: `Customer ${n}`,
-        email: `c${n}@shop.example`,
-      })),
-    ],
-    orders: [
-      ...shop.orders,
-      ...numbers.map((n) => ({
-        ...order,
-        ref: `ORD-${n}`,
-        customer: `CUS-${n}`,
-        items: [{ ...item, ref: `ORD-${n}-1`, unitAmount: CAPTURED_MINOR }],
-        payment: { ...payment, paymentIntent: `pi_bench_${n}`, captured: CAPTURED_MINOR },
-      })),
-    ],
-  };
 }
 
 /** Processor, memory, Node and PostgreSQL: numbers mean nothing without them. */

@@ -6,13 +6,13 @@
  */
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withManyOrders } from "../../../src/app/demo/many-orders.js";
 import { buttonLabels, type Thread } from "../../../src/app/demo/stage.js";
 import type { MessageView } from "../../../src/sandbox/slack/control-types.js";
 import type { ShopFile } from "../../../src/shop/index.js";
 import { waitFor } from "../../support/wait.js";
 import { withDatabases } from "./databases.js";
 import { type House, openHouse } from "./house.js";
-import { withManyOrders } from "./many-orders.js";
 
 const POLICY = `version: 1
 kinds:

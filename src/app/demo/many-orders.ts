@@ -1,5 +1,8 @@
-/** Orders in number, each of a customer of its own, so that tickets do not meet in a total. */
-import type { ShopFile } from "../../../src/shop/index.js";
+/** The demo's shop with orders in number, each of a customer of its own, so that tickets do not meet in a total. */
+import type { ShopFile } from "../../shop/index.js";
+
+/** The number of the first order and customer. */
+export const FIRST_OF_MANY = 7001;
 
 /** ORD-7001 and on: delivered, £180.00 (or `capturedMinor`), customers CUS-7001 and on. */
 export function withManyOrders(shop: ShopFile, count: number, capturedMinor = 18_000): ShopFile {
@@ -10,7 +13,7 @@ export function withManyOrders(shop: ShopFile, count: number, capturedMinor = 18
     throw new Error("the demo shop has lost the order that this copies");
   }
   const { payment } = order;
-  const numbers = Array.from({ length: count }, (_, index) => 7001 + index);
+  const numbers = Array.from({ length: count }, (_, index) => FIRST_OF_MANY + index);
   return {
     ...shop,
     customers: [
@@ -34,22 +37,3 @@ export function withManyOrders(shop: ShopFile, count: number, capturedMinor = 18
     ],
   };
 }
-
-/** The demo's authority, with nothing counted: every refund of more than £50.00 is held for a supervisor. */
-export const NOTHING_COUNTED = `version: 1
-kinds:
-  refund:
-    orderStatuses: [delivered, cancelled]
-    windowDays: 30
-    auto: { GBP: 5000, USD: 5000 }
-    never: { GBP: 200000, USD: 200000 }
-    approval:
-      - { upTo: { GBP: 50000, USD: 50000 }, role: supervisor, approvers: 1 }
-      - { upTo: { GBP: 200000, USD: 200000 }, role: finance, approvers: 2 }
-  cancel_order: { orderStatuses: [placed, packed], auto: false, approval: [{ role: supervisor, approvers: 1 }] }
-roles:
-  filer: {}
-  supervisor: { usergroups: [S_SUP], limit: { GBP: 50000, USD: 50000 } }
-  finance: { users: [U_FIN1, U_FIN2] }
-  oncall: { usergroups: [S_ONC] }
-`;
