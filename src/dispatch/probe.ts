@@ -2,7 +2,7 @@
 import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
-import { listingContext, recordElsewhere, unexplainedRefunds } from "../ledger/index.js";
+import { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { contradictRejected } from "./contradicted.js";
 
@@ -45,19 +45,25 @@ export async function refreshBalance(
 async function noteElsewhere(
   ctx: DispatchCtx,
   paymentIntent: string | null,
-  effects: readonly ProviderEffect[],
+  listed: readonly ProviderEffect[],
 ): Promise<void> {
   if (paymentIntent === null) return;
-  let foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
   // What a rejected operation made after all is its own again, and no longer made elsewhere.
-  let reopened = false;
-  for (const effect of foreign) reopened = (await contradictRejected(ctx, effect)) || reopened;
-  if (reopened) foreign = await unexplainedRefunds(ctx.db, paymentIntent, effects);
-  await recordElsewhere(ctx, {
-    paymentIntent,
-    elsewhereMinor: foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n),
-    effects: foreign.map((effect) => effect.ref),
-    // Those under an operation's id are a duplicate's or an orphan's incident.
-    toldApart: foreign.length > 0 && foreign.every((effect) => effect.operationId !== null),
-  });
+  for (const effect of await unexplainedRefunds(ctx.db, paymentIntent, listed)) {
+    await contradictRejected(ctx, effect);
+  }
+  const gone = new Set<string>();
+  for (const { ref } of await seenAndNotListed(ctx.db, paymentIntent, listed)) {
+    if (await cameToNothing(ctx, ref)) gone.add(ref);
+  }
+  await recordElsewhere(ctx, { paymentIntent, listed, gone });
+}
+
+/** The provider says of this refund that it failed, or that there is none. No answer is no word. */
+async function cameToNothing(ctx: DispatchCtx, ref: string): Promise<boolean> {
+  const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+  return (
+    reading.read === "complete" &&
+    reading.effects.every(({ status }) => status === "failed" || status === "canceled")
+  );
 }

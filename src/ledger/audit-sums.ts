@@ -26,6 +26,20 @@ WHERE p.reserved <> COALESCE(o.reserved, 0) OR p.refunded <> COALESCE(o.refunded
 ORDER BY p.id LIMIT $1::int`,
   },
   {
+    name: "ledger.audit_elsewhere",
+    readsEvents: true,
+    what: "payment",
+    problem: "what was refunded elsewhere is not what its events say",
+    text: `
+SELECT COALESCE(p.id, told.id) AS "where" FROM payments p
+FULL JOIN (
+  SELECT DISTINCT ON (e.subject) substr(e.subject, length('payment:') + 1) AS id, (e.body::jsonb #>> '{data,minor}')::bigint AS minor
+  FROM operation_events e WHERE e.subject LIKE 'payment:%' ORDER BY e.subject, e.seq DESC
+) told ON told.id = p.id
+WHERE p.refunded_elsewhere IS DISTINCT FROM COALESCE(told.minor, 0)
+ORDER BY 1 LIMIT $1::int`,
+  },
+  {
     name: "ledger.audit_entries",
     what: "operation",
     problem: "what the totals count of it is not what it holds",

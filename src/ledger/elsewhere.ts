@@ -1,5 +1,5 @@
 /** What the provider shows of a payment or subscription beside our own operations. */
-import type { SqlRunner } from "../db/connect.js";
+import type { SqlRunner, Tx } from "../db/connect.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { holdingOf } from "../domain/holding.js";
 import type { OperationId } from "../domain/ids.js";
@@ -8,6 +8,7 @@ import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
+import { recordSubjectEvent } from "./subject-events.js";
 
 interface Known {
   id: OperationId;
@@ -115,53 +116,146 @@ WHERE order_id = (SELECT order_id FROM payments WHERE id = $1) AND payment_id = 
 const SET_ELSEWHERE = `
 UPDATE payments SET refunded_elsewhere = $2::bigint, version = version + 1, updated_at = countersign_now() WHERE id = $1`;
 
+/** $1 payment intent, $2 references that are listed now. What was seen as made elsewhere before, and is not on this list. */
+const SEEN_AND_NOT_LISTED = `
+SELECT provider_ref AS ref, (payload ->> 'amount')::bigint AS amount, payload ->> 'currency' AS currency,
+  payload ->> 'operation' AS operation, (payload ->> 'createdAt')::timestamptz AS created_at
+FROM provider_evidence
+WHERE operation_id IS NULL AND payload ->> 'paymentIntent' = $1 AND payload ->> 'amount' IS NOT NULL
+  AND provider_ref <> ALL($2::text[])`;
+
+interface SeenRow {
+  ref: string;
+  amount: bigint;
+  currency: string;
+  operation: string | null;
+  created_at: Date;
+}
+
 /**
- * What the provider lists on a payment that is not ours, in minor units, with the references. Recorded even where it breaks the
- * plan; then an incident says so. An operation that was never sent breaks no plan: it is stopped before it leaves. `toldApart`:
- * other incidents tell of these effects. Nothing happens for a payment that we do not know.
+ * Refunds that were seen as made elsewhere on this payment, and that a list does not show. A list may be older than they are, or
+ * behind: only the provider's word about the refund itself takes it away.
+ */
+export async function seenAndNotListed(
+  on: SqlRunner,
+  paymentIntent: string,
+  listed: readonly ProviderEffect[],
+): Promise<ProviderEffect[]> {
+  const rows = await on.sql<SeenRow>("ledger.seen_and_not_listed", SEEN_AND_NOT_LISTED, [
+    paymentIntent,
+    listed.map(({ ref }) => ref),
+  ]);
+  return rows.map((row) => ({
+    ref: row.ref,
+    kind: "refund",
+    target: paymentIntent,
+    amountMinor: row.amount,
+    currency: row.currency,
+    status: "seen",
+    pendingReason: null,
+    failureReason: null,
+    operationId: row.operation,
+    createdAt: row.created_at,
+  }));
+}
+
+/** Keeps that this refund was seen as made elsewhere; `first` is false when it was known. Joins the caller's transaction. */
+function recordSeen(
+  tx: Tx,
+  ctx: LedgerCtx,
+  paymentIntent: string,
+  effect: ProviderEffect,
+): Promise<{ first: boolean }> {
+  return recordEvidence(tx, ctx, {
+    operationId: null,
+    source: "sweep",
+    providerRef: effect.ref,
+    dedupeKey: `elsewhere:${effect.ref}`,
+    payload: {
+      ref: effect.ref,
+      paymentIntent,
+      amount: Number(effect.amountMinor),
+      currency: effect.currency,
+      operation: effect.operationId,
+      createdAt: effect.createdAt.toISOString(),
+    },
+  });
+}
+
+async function setElsewhere(
+  tx: Tx,
+  payment: Pick<PaymentRow, "id" | "before">,
+  minor: bigint,
+  effects: readonly string[],
+): Promise<void> {
+  await tx.sql("ledger.set_elsewhere", SET_ELSEWHERE, [payment.id, minor]);
+  await recordSubjectEvent(tx, {
+    subject: `payment:${payment.id}`,
+    type: "refunded_elsewhere",
+    actor: "system:ledger",
+    data: { minor: Number(minor), before: Number(payment.before), effects: [...effects] },
+  });
+}
+
+/**
+ * What the provider lists on a payment that is not ours, counted under the payment's lock. Recorded even where it breaks the
+ * plan; then an incident says so. An operation that was never sent breaks no plan: it is stopped before it leaves.
+ *
+ * `gone`: references of which the provider itself said that there is no such refund, or that it came to nothing. What was seen
+ * before and is neither listed nor gone still counts, so that the order in which two readings are written decides nothing.
+ * Nothing happens for a payment that we do not know.
  */
 export async function recordElsewhere(
   ctx: LedgerCtx,
   request: {
     paymentIntent: string;
-    elsewhereMinor: bigint;
-    effects: readonly string[];
-    toldApart?: boolean;
+    listed: readonly ProviderEffect[];
+    gone?: ReadonlySet<string>;
   },
 ): Promise<{ changed: boolean; overdrawn: boolean }> {
+  const { paymentIntent, listed, gone = new Set() } = request;
   return ctx.db.tx(async (tx) => {
-    const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [request.paymentIntent]);
+    const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [paymentIntent]);
     if (payment === undefined) return { changed: false, overdrawn: false };
-    for (const ref of request.effects) {
-      await recordEvidence(tx, ctx, {
-        operationId: null,
-        source: "sweep",
-        providerRef: ref,
-        dedupeKey: `elsewhere:${ref}`,
-        payload: { ref, paymentIntent: request.paymentIntent },
-      });
-    }
+    const seen = await seenAndNotListed(tx, paymentIntent, listed);
+    const foreign = await unexplainedRefunds(tx, paymentIntent, [
+      ...listed,
+      ...seen.filter(({ ref }) => !gone.has(ref)),
+    ]);
+    for (const effect of foreign) await recordSeen(tx, ctx, paymentIntent, effect);
+    const elsewhere = foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n);
     const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
-    const spent = (sent?.held ?? 0n) + payment.refunded + request.elsewhereMinor;
-    const overdrawn = spent > payment.captured;
-    if (payment.before === request.elsewhereMinor) return { changed: false, overdrawn };
-    await tx.sql("ledger.set_elsewhere", SET_ELSEWHERE, [payment.id, request.elsewhereMinor]);
-    const detail = {
-      captured: Number(payment.captured),
-      reserved: Number(payment.reserved),
-      refunded: Number(payment.refunded),
-      refundedElsewhere: Number(request.elsewhereMinor),
-      before: Number(payment.before),
-      effects: [...request.effects],
-    };
-    if (request.toldApart === true && !overdrawn) return { changed: true, overdrawn };
+    const overdrawn = (sent?.held ?? 0n) + payment.refunded + elsewhere > payment.captured;
+    if (payment.before === elsewhere) return { changed: false, overdrawn };
+    const effects = foreign.map(({ ref }) => ref);
+    await setElsewhere(tx, payment, elsewhere, effects);
+    // Those under an operation's id are a duplicate's or an orphan's incident.
+    const toldApart = foreign.length > 0 && foreign.every(({ operationId }) => operationId !== null);
+    if (toldApart && !overdrawn) return { changed: true, overdrawn };
     await openIncident(tx, ctx, {
       kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
-      dedupeKey: `elsewhere:${payment.id}:${request.elsewhereMinor}:${overdrawn}`,
+      dedupeKey: `elsewhere:${payment.id}:${elsewhere}:${overdrawn}`,
       operationId: null,
       paymentId: payment.id,
-      detail,
+      detail: {
+        captured: Number(payment.captured),
+        reserved: Number(payment.reserved),
+        refunded: Number(payment.refunded),
+        refundedElsewhere: Number(elsewhere),
+        before: Number(payment.before),
+        effects,
+      },
     });
     return { changed: true, overdrawn };
   });
+}
+
+/**
+ * Counts one refund that is no operation's any more, at once, unless it counts already: whatever is judged next sees that this
+ * money has left, and no reading that began before can take it back. Joins the transaction that closed its operation.
+ */
+export async function countElsewhere(tx: Tx, ctx: LedgerCtx, effect: ProviderEffect): Promise<void> {
+  const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [effect.target]);
+  if (payment === undefined || !(await recordSeen(tx, ctx, effect.target, effect)).first) return;
+  await setElsewhere(tx, payment, payment.before + effect.amountMinor, [effect.ref]);
 }

@@ -15,6 +15,7 @@ import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
+import { countElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -235,7 +236,7 @@ async function decide(
     }
     case "reject":
       return decision.probe.says === "committed"
-        ? madeDifferently(tx, operation, decision.probe.effect, step)
+        ? madeDifferently(tx, ctx, operation, decision.probe.effect, step)
         : step(operation, "settle_rejected", {
             resolvedByPerson: true,
             result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
@@ -267,10 +268,12 @@ async function decide(
 }
 
 /**
- * What was asked for did not happen, and something else did: its money is no operation's and counts as refunded elsewhere, at once. The reference stays in the result, so that the same effect is no news later.
+ * What was asked for did not happen, and something else did: its money is no operation's and counts as refunded elsewhere, at once.
+ * The reference stays in the result, so that the same effect is no news later.
  */
 async function madeDifferently(
   tx: Tx,
+  ctx: LedgerCtx,
   operation: Operation,
   effect: ProviderEffect,
   step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>,
@@ -283,16 +286,9 @@ async function madeDifferently(
       providerRef: effect.ref,
     },
   });
-  // In the same transaction: whatever is judged next sees that this money has left.
-  if (effect.kind === "refund")
-    await tx.sql("ledger.count_elsewhere", COUNT_ELSEWHERE, [effect.target, effect.amountMinor]);
+  if (effect.kind === "refund") await countElsewhere(tx, ctx, effect);
   return rejected;
 }
-
-/** $1 payment intent, $2 minor units. The next reading of the payment's list sets the sum anew. */
-const COUNT_ELSEWHERE = `
-UPDATE payments SET refunded_elsewhere = refunded_elsewhere + $2::bigint, version = version + 1, updated_at = countersign_now()
-WHERE payment_intent = $1`;
 
 /** The provider's own reference where it shows one, else the one that the person names. */
 function referenceOf({ probe, providerRef, evidenceRef }: Decision): string {

@@ -1,5 +1,6 @@
 /**
- * Events of the audit log about what is no operation: a freeze switch, an incident, the active policy. Each subject has its own
+ * Events of the audit log about what is no operation: a freeze switch, an incident, the active policy, what was refunded elsewhere on
+ * a payment. Each subject has its own
  * chain, serialised by its row in `audit_heads`; export, seal and verifier are those of the operations' events.
  */
 import type { Tx } from "../db/connect.js";
@@ -10,7 +11,7 @@ import { toJsonObject } from "./json.js";
 import { actorName } from "./subjects.js";
 
 /** What an event may be about. */
-export type AuditSubject = `freeze:${string}` | `incident:${string}` | "policy";
+export type AuditSubject = `freeze:${string}` | `incident:${string}` | `payment:${string}` | "policy";
 
 export const SUBJECT_EVENTS = [
   "freeze",
@@ -20,6 +21,7 @@ export const SUBJECT_EVENTS = [
   "incident_opened",
   "incident_closed",
   "policy_activated",
+  "refunded_elsewhere",
 ] as const;
 export type SubjectEventType = (typeof SUBJECT_EVENTS)[number];
 

@@ -95,7 +95,6 @@ const NOT_VOUCHED: Readonly<Record<string, Readonly<Record<string, readonly stri
       "payment_intent",
       "currency",
       "captured",
-      "refunded_elsewhere",
     ],
     bookkeeping: ["version", "updated_at"],
   },
@@ -233,6 +232,11 @@ describe("a column changed by hand", () => {
       "another customer behind the reference",
       "UPDATE operations SET customer_id = 'x'",
       "operation: it points at other rows",
+    ],
+    [
+      "money that went elsewhere",
+      "UPDATE payments SET refunded_elsewhere = 1",
+      "payment: what was refunded elsewhere is not what its events say",
     ],
     [
       "a policy's text",

@@ -29,7 +29,7 @@ import { dueCards } from "../../src/slack/outbox/card.js";
 import { dueOutbox } from "../../src/slack/outbox/send.js";
 import { load, oneOrder } from "../shop/shop-context.js";
 import { withDatabase } from "../support/database.js";
-import { ledgerWorld, OPEN_POLICY, putRun, usePolicy } from "../support/ledger-world.js";
+import { foreignRefund, ledgerWorld, OPEN_POLICY, putRun, usePolicy } from "../support/ledger-world.js";
 
 const database = withDatabase();
 /** Of one row, or of a handful that never grows. */
@@ -78,7 +78,7 @@ it("no table that grows is read as a whole", async () => {
   await listIncidents(on, {});
   await recordElsewhere(
     { ...ledgerWorld(db), db: on },
-    { paymentIntent: "pi_1", elsewhereMinor: 100n, effects: ["re_else"] },
+    { paymentIntent: "pi_1", listed: [foreignRefund(100n, "re_else")] },
   );
   await listPending(on);
   await getApproval(on, "apr_none");

@@ -1,9 +1,12 @@
 /** Facts once, incidents once, money that moved without us, and ends that are taken back. */
 import { describe, expect, test } from "vitest";
+import type { Db } from "../../src/db/connect.js";
+import type { ProviderEffect } from "../../src/domain/evidence.js";
 import { judgeListing } from "../../src/domain/judge-listing.js";
 import * as ledger from "../../src/ledger/index.js";
 import { withDatabase } from "../support/database.js";
-import { effectFor, putRun, refund } from "../support/ledger-world.js";
+import { effectFor, foreignRefund, putRun, refund } from "../support/ledger-world.js";
+import { deferred, waitFor } from "../support/wait.js";
 import {
   claimed,
   decide,
@@ -88,28 +91,38 @@ describe("an incident", () => {
   });
 });
 
+/** A session of this database waits for a lock. */
+const anyoneWaits = async (db: Db): Promise<boolean> =>
+  (
+    await db.sql(
+      undefined,
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+  ).length > 0;
+
 describe("refunds made elsewhere", () => {
   test("are recorded with an incident, leave less to refund, and stop a second try before it is sent (S-PAY-5)", async () => {
     const ctx = await openShop(database.db);
     expect(
-      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 9000n, effects: ["re_h"] }),
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [foreignRefund(9000n, "re_h")] }),
     ).toEqual({ changed: true, overdrawn: false });
     expect(
-      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 9000n, effects: ["re_h"] }),
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [foreignRefund(9000n, "re_h")] }),
     ).toEqual({ changed: false, overdrawn: false });
     const [call] = await prepare(ctx, refund(await putRun(ctx.db), 2000n));
     expect(call).toMatchObject({ outcome: "insufficient", leftMinor: 1000n });
     expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([{ kind: "refunded_elsewhere" }]);
-    expect(
-      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_?", elsewhereMinor: 1n, effects: [] }),
-    ).toEqual({ changed: false, overdrawn: false });
+    expect(await ledger.recordElsewhere(ctx, { paymentIntent: "pi_?", listed: [] })).toEqual({
+      changed: false,
+      overdrawn: false,
+    });
   });
 
   test("that break the plan are recorded all the same, as an incident", async () => {
     const ctx = await openShop(database.db);
     await claimed(ctx, await prepared(ctx, 8000n));
     expect(
-      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 5000n, effects: ["re_h"] }),
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [foreignRefund(5000n, "re_h")] }),
     ).toEqual({ changed: true, overdrawn: true });
     expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 8000n, elsewhere: 5000n });
     expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([{ kind: "overdrawn" }]);
@@ -120,7 +133,7 @@ describe("refunds made elsewhere", () => {
     const ctx = await openShop(database.db);
     await prepared(ctx, 8000n);
     expect(
-      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 5000n, effects: ["re_h"] }),
+      await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [foreignRefund(5000n, "re_h")] }),
     ).toEqual({ changed: true, overdrawn: false });
     expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([{ kind: "refunded_elsewhere" }]);
   });
@@ -141,6 +154,46 @@ describe("refunds made elsewhere", () => {
     expect(unexplained.map(({ ref }) => ref).sort()).toEqual(["re_again", "re_foreign", "re_open_again"]);
   });
 
+  test("stay counted when an older list is written after a newer one, until the provider takes the refund itself back", async () => {
+    const ctx = await openShop(database.db);
+    const [first, second] = [foreignRefund(3000n, "re_h"), foreignRefund(1000n, "re_i")];
+    const write = (listed: ProviderEffect[], gone: string[] = []) =>
+      ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed, gone: new Set(gone) });
+    await write([first, second]);
+    for (const older of [[first], [second], []]) {
+      expect(await write(older)).toEqual({ changed: false, overdrawn: false });
+      expect(await moneyOf(ctx.db)).toMatchObject({ elsewhere: 4000n });
+    }
+    expect(await write([first], ["re_i"])).toMatchObject({ changed: true });
+    expect(await moneyOf(ctx.db)).toMatchObject({ elsewhere: 3000n });
+    expect(await write([{ ...first, status: "failed" }], ["re_i"])).toMatchObject({ changed: true });
+    expect(await moneyOf(ctx.db)).toMatchObject({ elsewhere: 0n });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("are counted once by rivals that write at the same moment, whichever list is older", async () => {
+    const ctx = await openShop(database.db);
+    const rival = database.openAnother("rival");
+    const held = deferred<void>();
+    const locked = deferred<void>();
+    const listed = [foreignRefund(3000n, "re_h")];
+    const first = rival.tx(async (tx) => {
+      const inside = { ...ctx, db: { ...rival, tx: <T>(work: (on: typeof tx) => Promise<T>) => work(tx) } };
+      const written = await ledger.recordElsewhere(inside, { paymentIntent: "pi_1", listed });
+      locked.resolve();
+      await held.promise;
+      return written;
+    });
+    await locked.promise;
+    const older = ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [] });
+    await waitFor(() => anyoneWaits(ctx.db), { what: "the older list to wait for the payment" });
+    held.resolve();
+    expect(await first).toMatchObject({ changed: true });
+    expect(await older).toMatchObject({ changed: false });
+    expect(await moneyOf(ctx.db)).toMatchObject({ elsewhere: 3000n });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("count as news for an operation that was open when they were seen, and as known for a later one", async () => {
     const ctx = await openShop(database.db);
     const open = await inState(ctx, "OUTCOME_UNKNOWN");
@@ -154,7 +207,7 @@ describe("refunds made elsewhere", () => {
     const judged = async (operation: typeof open) =>
       judgeListing(operation, listing, await ledger.listingContext(ctx.db, operation, ["re_h"])).says;
     expect(await judged(open)).toBe("unattributed");
-    await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", elsewhereMinor: 2000n, effects: ["re_h"] });
+    await ledger.recordElsewhere(ctx, { paymentIntent: "pi_1", listed: [foreignRefund(2000n, "re_h")] });
     expect(await judged(open)).toBe("unattributed");
     await passTime(ctx.db, 1_000);
     const later = await claimed(ctx, await prepared(ctx, 1500n));

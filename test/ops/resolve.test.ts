@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { probe, sendClaimed } from "../../src/dispatch/index.js";
 import type { Operation } from "../../src/domain/operation.js";
-import { sendAuthorised, settleReconcile, takeForReconcile } from "../../src/ledger/index.js";
+import { sendAuthorised, settleReconcile, takeForReconcile, verifyAudit } from "../../src/ledger/index.js";
 import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
 import { balanceOf, eventTypes } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { deferred } from "../support/wait.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
 const database = withDatabase({ poolSize: 12 });
@@ -97,6 +98,47 @@ describe("the provider made another amount than was asked for", () => {
     await sweepOrphans(w.reconcile);
     expect(await w.now(operation.id)).toMatchObject({ status: "REJECTED" });
     expect(await incidents()).toMatchObject(found);
+    expect(await counts()).toMatchObject({ committed: 1, posts: 1 });
+  });
+
+  it("what counts as gone stays so when a list that was read before is written after", async () => {
+    payments.sandbox.control.arm({ kind: "wrong_answer", amount: 17_999 });
+    const sent = expectStatus(await w.sent(), "OUTCOME_UNKNOWN");
+    await reconcileOne(w.reconcile, sent.id, "due");
+    const operation = expectStatus(await w.now(sent.id), "QUARANTINED");
+    // Read while the provider did not show it yet, and held back until two people have closed the case.
+    const closed = deferred<void>();
+    const read = deferred<void>();
+    const slow: typeof w.dispatch = {
+      ...w.dispatch,
+      provider: {
+        ...w.dispatch.provider,
+        list: async (target, options) => {
+          const listing = await w.dispatch.provider.list(target, options);
+          read.resolve();
+          await closed.promise;
+          return listing.read === "complete" ? { ...listing, effects: [] } : listing;
+        },
+      },
+    };
+    const late = probe(slow, operation);
+    await read.promise;
+    const asked = await w.ops.resolve(form(operation, "reject"));
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    const second = {
+      resolutionId: asked.resolution.id,
+      userId: "U_ONC2",
+      verdict: "agree",
+      note: null,
+    } as const;
+    expect(await w.ops.second(second)).toMatchObject({ operation: { status: "REJECTED" } });
+    closed.resolve();
+    await late;
+
+    expect(
+      await w.h.db.sql(undefined, "SELECT refunded_elsewhere FROM payments WHERE payment_intent = 'pi_1'"),
+    ).toEqual([{ refunded_elsewhere: 17_999n }]);
+    expect((await verifyAudit(w.h.db)).broken).toEqual([]);
     expect(await counts()).toMatchObject({ committed: 1, posts: 1 });
   });
 });

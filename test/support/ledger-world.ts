@@ -143,3 +143,22 @@ export const effectFor = (operation: Operation, changes: Partial<ProviderEffect>
   createdAt: new Date("2026-11-10T10:00:00Z"),
   ...changes,
 });
+
+/** A refund on `pi_1` that the provider lists and nobody here asked for. */
+export const foreignRefund = (
+  amountMinor: bigint,
+  ref: string,
+  changes: Partial<ProviderEffect> = {},
+): ProviderEffect => ({
+  ref,
+  kind: "refund",
+  target: "pi_1",
+  amountMinor,
+  currency: "GBP",
+  status: "succeeded",
+  pendingReason: null,
+  failureReason: null,
+  operationId: null,
+  createdAt: new Date("2026-11-10T10:00:00Z"),
+  ...changes,
+});

@@ -386,12 +386,7 @@ export class Episode {
   }
 
   private async elsewhere(): Promise<void> {
-    const foreign = this.provider.alive(null);
-    await ledger.recordElsewhere(this.ctx, {
-      paymentIntent: "pi_1",
-      elsewhereMinor: foreign.reduce((sum, { amountMinor }) => sum + amountMinor, 0n),
-      effects: foreign.map(({ ref }) => ref),
-    });
+    await ledger.recordElsewhere(this.ctx, { paymentIntent: "pi_1", listed: this.provider.alive(null) });
   }
 
   private async resolve(command: Extract<Command, { do: "resolve" }>): Promise<void> {
