@@ -14,7 +14,8 @@ import { approvals, events, home, list, runs, show } from "./views.js";
 
 export type { OpsContext } from "./context.js";
 export { OPS_HELP } from "./parse.js";
-export { type Doer, foundSentence, type TimelineEntry, timelineEntry } from "./timeline.js";
+export { storedProbe } from "./resolution-view.js";
+export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
 

@@ -74,8 +74,8 @@ function view(says: string, effect: ProviderEffect | null, sentence: string): Pr
 
 const described = (effect: ProviderEffect): string => `${effectWords(effect)} (${effect.status})`;
 
-/** What the provider had said when the first person decided, as the row keeps it. */
-function storedProbe(stored: Resolution["probe"]): ProbeView | null {
+/** What the provider had said when the first person decided, as the row keeps it; null: nothing was kept. */
+export function storedProbe(stored: Resolution["probe"]): ProbeView | null {
   const says = stored["says"];
   if (typeof says !== "string") return null;
   const ref = stored["providerRef"] ?? refOf(stored["effect"]);

@@ -2,8 +2,8 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { FreezeKind, FreezeState, ProbeView, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { foundSentence } from "../../ops/index.js";
+import type { FreezeKind, FreezeState, ResolutionVerb, ResolutionView } from "../../ops/index.js";
+import { storedProbe } from "../../ops/index.js";
 import type { AttemptFacts } from "../cards/attempts.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -77,7 +77,7 @@ function resolutionOf(row: ResolutionRow): ResolutionFacts {
     by: row.by,
     reason: row.reason,
     evidenceRef: row.evidence_ref,
-    probe: probeOf(row.probe),
+    probe: storedProbe(row.probe),
     secondBy: row.second_by,
     secondVerdict:
       row.second_verdict === "agree" || row.second_verdict === "disagree" ? row.second_verdict : null,
@@ -86,19 +86,6 @@ function resolutionOf(row: ResolutionRow): ResolutionFacts {
     createdAt: row.created_at,
     // Written once more only when it is decided.
     decidedAt: row.state === "proposed" ? null : row.updated_at,
-  };
-}
-
-/** What the provider said just before, in the words that were stored with it. */
-function probeOf(probe: JsonObject): ProbeView | null {
-  const says = probe["says"];
-  if (typeof says !== "string") return null;
-  const sentence = probe["sentence"] ?? foundSentence(probe);
-  const ref = probe["providerRef"];
-  return {
-    says,
-    providerRef: typeof ref === "string" ? ref : null,
-    sentence: typeof sentence === "string" ? sentence : says.replaceAll("_", " "),
   };
 }
 
