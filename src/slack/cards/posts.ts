@@ -11,7 +11,7 @@ import { ACTIONS, furtherValue } from "../actions.js";
 import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { actorName, clean, escapeText, escapeWithin, oneLine } from "../text/safe.js";
+import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { utcTime } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
@@ -21,6 +21,8 @@ import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 const TEXT_MAX = 1500;
 const LONG_PARTS = 8;
+/** More mentions than this are noise. */
+const MENTIONS_MAX = 6;
 
 /** A sentence of code's making that may hold names of others: literal, whole. */
 export function sentencePost(text: string, buttons: KnownBlock[] = []): Message {
@@ -53,7 +55,15 @@ function cutAtBlank(text: string): string {
   return headOf(text, at);
 }
 
-export const outcomePost = (operation: OperationFacts): Message => sentencePost(outcomeOf(operation));
+/** Days after the end nobody reads the thread by chance: whoever asked or approved is named when an end does not hold. */
+export function outcomePost(operation: OperationFacts): Message {
+  const post = sentencePost(outcomeOf(operation));
+  if (operation.status !== "REVERSED") return post;
+  const people = [...new Set([...operation.filers, ...operation.approvedBy])].slice(0, MENTIONS_MAX);
+  if (people.length === 0) return post;
+  const head = `${listOf(people.map(mentionUser))}: what was told here as done does not hold any more.`;
+  return { text: `${head} ${post.text}`, blocks: [ours(head), ...post.blocks] };
+}
 
 export const beingCheckedPost = (operation: OperationFacts): Message =>
   sentencePost(
