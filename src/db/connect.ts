@@ -61,6 +61,8 @@ export interface OpenDbOptions {
   readonly url: string;
   /** Upper bound of connections, shared by `sql`, `tx` and `prisma`. Default 10. */
   readonly poolSize?: number;
+  /** How long one statement may take. Default `STATEMENT_TIMEOUT_MS`. */
+  readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
   /** Told of connections that break while nobody uses them; they are replaced by themselves. */
@@ -74,7 +76,7 @@ export function openDb(options: OpenDbOptions): OpenDb {
     max: options.poolSize ?? 10,
     application_name: options.applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TX_TIMEOUT_MS,
     keepAlive: true,
     options: PLAN_ONCE,

@@ -1,5 +1,5 @@
 /** Verifying the chains of what is no operation, and that the rows they tell of stand as their events say. */
-import type { Db } from "../db/connect.js";
+import type { SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import { type ChainedEvent, chainProblems, parseBody } from "./audit-check.js";
@@ -25,8 +25,9 @@ const CHAINS = `
 SELECT s.subject, h.event_count, h.head_hash, e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type, e.actor, e.body,
        e.prev_hash, e.hash
 FROM (
-  SELECT subject FROM audit_heads WHERE subject > $1
-  UNION SELECT subject FROM operation_events WHERE subject IS NOT NULL AND subject > $1
+  (SELECT subject FROM audit_heads WHERE subject > $1 ORDER BY subject LIMIT $2::int)
+  UNION (
+    SELECT DISTINCT subject FROM operation_events WHERE subject IS NOT NULL AND subject > $1 ORDER BY subject LIMIT $2::int)
   ORDER BY subject LIMIT $2::int
 ) s LEFT JOIN audit_heads h ON h.subject = s.subject LEFT JOIN operation_events e ON e.subject = s.subject
 ORDER BY s.subject, e.seq`;
@@ -41,7 +42,7 @@ interface Told {
 }
 
 /** Checks every chain and its row; returns how many events there were. */
-export async function checkSubjects(db: Db, broken: BrokenLink[]): Promise<number> {
+export async function checkSubjects(db: SqlRunner, broken: BrokenLink[]): Promise<number> {
   const told = new Map<string, Told>();
   let events = 0;
   for (let after = ""; ; ) {
@@ -119,7 +120,11 @@ interface IncidentRow {
   status: string;
 }
 
-async function checkRows(db: Db, told: ReadonlyMap<string, Told>, broken: BrokenLink[]): Promise<void> {
+async function checkRows(
+  db: SqlRunner,
+  told: ReadonlyMap<string, Told>,
+  broken: BrokenLink[],
+): Promise<void> {
   const say = (where: string, problem: string): void => {
     broken.push({ what: "subject", where, operationId: null, seq: null, problem });
   };

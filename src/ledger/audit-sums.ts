@@ -3,7 +3,7 @@
  * approvers. Each check is one statement and names the rows that are wrong.
  */
 
-import type { Db } from "../db/connect.js";
+import type { SqlRunner } from "../db/connect.js";
 import { NOT_CANONICAL } from "./audit-check.js";
 import { RECORD_CHECKS, type SumCheck } from "./audit-records.js";
 import type { BrokenLink } from "./types.js";
@@ -137,7 +137,7 @@ ORDER BY o.id LIMIT $1::int`,
 ];
 
 /** Appends what does not add up; at most `limit` rows of each check. */
-export async function checkSums(db: Db, broken: BrokenLink[], limit: number): Promise<void> {
+export async function checkSums(db: SqlRunner, broken: BrokenLink[], limit: number): Promise<void> {
   const unreadable = broken.some(({ problem }) => problem === NOT_CANONICAL);
   for (const { name, what, problem, text, readsEvents } of [...CHECKS, ...RECORD_CHECKS]) {
     if (unreadable && readsEvents === true) continue;

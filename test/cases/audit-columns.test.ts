@@ -156,6 +156,7 @@ async function foundAfter(statement: string): Promise<string[]> {
       const report = await verifyAudit({
         ...database.db,
         sql: (name, text, parameters) => tx.sql(name, text, parameters),
+        tx: (work) => work(tx),
       });
       found = report.broken.map(({ what, problem }) => `${what}: ${problem}`);
       throw new Undo();

@@ -1,10 +1,11 @@
 /** The audit chain: green under load, and every kind of tampering is named. */
 import { describe, expect, test } from "vitest";
+import { openDb } from "../../src/db/connect.js";
 import { canonicalJson, sha256Hex } from "../../src/domain/canonical.js";
 import * as ledger from "../../src/ledger/index.js";
 import { oneOrder } from "../shop/shop-context.js";
 import { withDatabase } from "../support/database.js";
-import { deferred, inLanes } from "../support/wait.js";
+import { deferred, inLanes, waitFor } from "../support/wait.js";
 import { claimed, inState, openShop, outcomes, prepared, reread, settle } from "./scene.js";
 
 const database = withDatabase({ poolSize: 20 });
@@ -45,6 +46,40 @@ describe("the chain", () => {
     const report = await ledger.verifyAudit(database.db);
     expect(report.broken).toEqual([]);
     expect(report).toMatchObject({ intact: true, operations: 200, events: 600, sealedEvents: 600 });
+  });
+
+  test("is looked through whole, however long one statement of it takes", async () => {
+    const ctx = await openShop(database.db);
+    await inState(ctx, "CONFIRMED");
+    const hasty = openDb({ url: database.url, applicationName: "hasty", statementTimeoutMs: 150 });
+    const looked = deferred<void>();
+    const locked = deferred<void>();
+    const rival = database.db.tx(async (tx) => {
+      await tx.sql(undefined, "LOCK TABLE total_entries IN ACCESS EXCLUSIVE MODE");
+      locked.resolve();
+      await looked.promise;
+    });
+    try {
+      await locked.promise;
+      await expect(hasty.sql(undefined, "SELECT 1 FROM total_entries", [])).rejects.toThrow(
+        /statement timeout/,
+      );
+      const verified = ledger.verifyAudit(hasty);
+      await waitFor(async () => {
+        const waiting = await database.db.sql(
+          undefined,
+          `SELECT 1 FROM pg_stat_activity WHERE application_name = 'hasty' AND wait_event_type = 'Lock'
+             AND clock_timestamp() - query_start > interval '300 ms'`,
+        );
+        return waiting.length === 1;
+      });
+      looked.resolve();
+      expect((await verified).intact).toBe(true);
+    } finally {
+      looked.resolve();
+      await rival;
+      await hasty.close();
+    }
   });
 
   test("holds times with microseconds as the database gives them back", async () => {

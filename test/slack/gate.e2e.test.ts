@@ -61,6 +61,11 @@ describe("a request", () => {
     expect(await stored()).toBe(0);
   });
 
+  test("is answered on a connection that is not closed under the next: a load balancer keeps one for a minute", async () => {
+    const w = await start();
+    expect((await sendSigned(w, { body: event() })).keepsSeconds).toBeGreaterThan(60);
+  });
+
   test.each([
     ["of another app", { api_app_id: "A_OTHER" }],
     ["of another workspace", { team_id: "T_OTHER" }],

@@ -15,6 +15,11 @@ import { sdkLogger } from "../web.js";
 const MAX_SKEW_S = 300;
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/**
+ * Longer than whoever is in front keeps an idle connection (a load balancer: usually 60 s). Closing first would meet a click that is
+ * being sent just then, and Slack sends a click once.
+ */
+const KEEP_ALIVE_MS = 75_000;
 const CLOSE_PATIENCE_MS = 5_000;
 /** Bolt's own limit. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -70,6 +75,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const server = createServer((req, res) => serve(options, req, res));
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, () => {

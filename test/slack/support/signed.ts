@@ -12,6 +12,8 @@ export interface Signed {
 export interface SignedAnswer {
   readonly status: number;
   readonly body: string;
+  /** How long the server says to keep an idle connection, in seconds; null: it does not. */
+  readonly keepsSeconds: number | null;
 }
 
 /** One request to `POST /slack/events` of the app. */
@@ -33,7 +35,12 @@ export async function sendSigned(
     },
     body,
   });
-  return { status: answer.status, body: await answer.text() };
+  const [, seconds] = /timeout=(\d+)/u.exec(answer.headers.get("keep-alive") ?? "") ?? [];
+  return {
+    status: answer.status,
+    body: await answer.text(),
+    keepsSeconds: seconds === undefined ? null : Number(seconds),
+  };
 }
 
 /** An interactive payload (`block_actions`, `view_submission`) as Slack's form. */
