@@ -23,7 +23,10 @@ export interface EffectContract {
   readback: Readback;
   /** After this many milliseconds since our last sender could no longer send, nothing sent can still commit; null: unknown. */
   inflightBoundMs: number | null;
-  /** What was sent can be called back. */
+  /**
+   * What was sent can be called back. Told to the person who has the case, and never done by a machine: a call-back whose answer is
+   * lost would be a second unknown, and a reading settles the first one anyhow.
+   */
   cancellable: boolean;
   /** Where each promise is written. */
   sources: readonly string[];

@@ -110,6 +110,11 @@ function promises(view: Explained): string[] {
     keySentence(view),
     readbackSentence(contract),
     boundSentence(contract, now, view.lastSendEndedAt),
+    ...(contract.cancellable
+      ? [
+          "What was sent can be called back at the provider by a person; once it shows as cancelled there, it ends as rejected.",
+        ]
+      : []),
     `Contract ${operation.contractVersion}.`,
   ];
 }

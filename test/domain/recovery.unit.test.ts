@@ -164,6 +164,19 @@ describe("recovery, cell by cell", () => {
     }
   }
 
+  it("is the same whether or not what was sent can be called back: that is a person's to do", () => {
+    for (const { contract: terms, claimedAgoMs } of Object.values(COLUMNS)) {
+      for (const evidence of Object.values(EVIDENCE)) {
+        for (const unknownSince of [ago(MINUTE), ago(2 * HOUR)]) {
+          const cell = { evidence, firstClaimedAt: ago(claimedAgoMs), unknownSince };
+          expect(recover(input({ ...cell, contract: { ...terms, cancellable: true } }))).toEqual(
+            recover(input({ ...cell, contract: { ...terms, cancellable: false } })),
+          );
+        }
+      }
+    }
+  });
+
   it("never sends when an effect on the payment cannot be attributed, whatever the contract", () => {
     for (const { contract: terms } of Object.values(COLUMNS)) {
       expect(recover(input({ contract: terms, evidence: EVIDENCE.stranger }))).toMatchObject({

@@ -109,6 +109,14 @@ describe("what recovery the contract allows is said with its reason", () => {
     );
   });
 
+  it("what can be called back at the provider is said to the person who may do it, and only where the contract has it", () => {
+    const contract: EffectContract = { ...BOOK.refund, cancellable: true };
+    expect(told(view({ status: "QUARANTINED" }, { contract }))).toContain(
+      "can be called back at the provider",
+    );
+    expect(told(view({ status: "QUARANTINED" }))).not.toContain("called back");
+  });
+
   it("every state has its sentences, and none speaks of what it does not know", () => {
     for (const status of OPERATION_STATUSES) {
       const sentences = recoverySentences(view({ status, quarantineReason: "unknown_too_long" }));
