@@ -146,6 +146,40 @@ describe("a transition whose rival came first", () => {
   });
 });
 
+describe("a transition whose rival took another way", () => {
+  const WAYS = OPERATION_STATUSES.map((from) => [from, PAIRS.filter((pair) => pair.from === from)] as const);
+
+  test.each(WAYS.filter(([, ways]) => ways.length > 1))(
+    "from %s is lost whichever way each took",
+    async (from, ways) => {
+      for (const first of ways) {
+        for (const second of ways.filter((way) => way !== first)) {
+          await database.reset();
+          const ctx = await openShop(database.db);
+          const operation = await inState(ctx, from);
+          const rival = database.openAnother("rival");
+          const release = deferred<void>();
+          const moved = deferred<void>();
+          const winner = rival.tx(async (tx) => {
+            const won = await attempt(tx, operation, first);
+            moved.resolve();
+            await release.promise;
+            return won;
+          });
+          await moved.promise;
+          const loser = attempt(ctx.db, operation, second);
+          await waitFor(() => waiting(database.db), { what: `${second.event} to wait for ${first.event}` });
+          release.resolve();
+          expect((await winner)?.status).toBe(first.to);
+          expect(await loser, `${second.event} after ${first.event}`).toBeNull();
+          expect((await reread(ctx.db, operation)).version).toBe(operation.version + 1n);
+          expect(await intact(ctx.db)).toEqual([]);
+        }
+      }
+    },
+  );
+});
+
 describe("the holder of an older token", () => {
   test.each(PAIRS.filter(({ from }) => from === "DISPATCHED" || from === "RECONCILING"))(
     "cannot move $from by $event",
