@@ -1,5 +1,6 @@
 /**
- * The one place where an operation's status is written after its creation.
+ * The one place where an operation's status is written after its creation, beside the claim (`claim-sql.ts`), which leads to
+ * DISPATCHED and nowhere else.
  *
  * 1. `move` asks `next` first: an illegal pair is a defect and throws before any SQL.
  * 2. The write is conditional on the status and version that were read and, for lease holders, on their token. Zero rows: the

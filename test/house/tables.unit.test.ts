@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { next, OPERATION_STATUSES, type OperationEventType } from "../../src/domain/operation.js";
 import { parse, productFiles, ROOT, type SourceFile, texts } from "./source.js";
 
 /** Table → rooms that may write it. Two rooms only where the design divides one row between them. */
@@ -121,6 +122,37 @@ describe("tables", () => {
       "const a = `UPDATE operations SET status = 'CONFIRMED'`; const b = \"DELETE FROM votes\";",
     );
     expect(trespasses([planted])).toHaveLength(2);
+  });
+});
+
+/** Files with a statement that sets an operation's status. */
+const movers = (files: readonly SourceFile[]): readonly string[] => [
+  ...new Set(
+    files
+      .filter((file) => !FOREIGN.test(file.path))
+      .filter((file) =>
+        texts(file).some(({ text }) => /\bUPDATE\s+operations\b/.test(text) && setsStatus(text)),
+      )
+      .map(({ path }) => path),
+  ),
+];
+
+describe("an operation's status", () => {
+  it("is written by the transition and by the claim, which leads to DISPATCHED alone: so CONFIRMED has one place", () => {
+    expect(movers(productFiles())).toEqual(["src/ledger/claim-sql.ts", "src/ledger/transition.ts"]);
+    const claims: readonly OperationEventType[] = ["claim", "resend"];
+    const leadsTo = OPERATION_STATUSES.flatMap((from) =>
+      claims.map((event) => next(from, event)).flatMap((step) => (step.legal ? [step.to] : [])),
+    );
+    expect(new Set(leadsTo)).toEqual(new Set(["DISPATCHED"]));
+  });
+
+  it("the rule sees a planted writer", () => {
+    const planted = parse(
+      "src/ledger/planted.ts",
+      "const a = `UPDATE operations o SET updated_at = now(), status = $2 WHERE o.id = $1 AND o.version = $3`",
+    );
+    expect(movers([planted])).toEqual(["src/ledger/planted.ts"]);
   });
 });
 
