@@ -40,6 +40,8 @@ export const FAILPOINTS = [
   "dispatch.after_local",
   "dispatch.after_webhook_stored",
   "dispatch.before_webhook_judged",
+  // ops: a switch has turned, and no card says so yet
+  "ops.after_switch_turned",
   // reconcile
   "reconcile.after_take",
   "reconcile.after_probe",

@@ -52,6 +52,7 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
   };
   const notices: Notices<Tx> = {
     touch: card,
+    follow: async () => {},
     repost: card,
     switchTurned: async () => {},
     thread: async () => {},

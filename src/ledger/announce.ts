@@ -30,6 +30,8 @@ export async function announce(
     await ctx.notices.repost(tx, { kind: "quarantine", id: operation.id });
   } else if (from === "QUARANTINED") {
     await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
+  } else if (mayHaveBeenParked(operation, from)) {
+    await ctx.notices.follow(tx, { kind: "quarantine", id: operation.id });
   }
   const tickets = threadsFor(operation, waiters);
   const message = messageFor(operation, from);
@@ -40,6 +42,10 @@ export async function announce(
   await ctx.hooks.onSettled(tx, operation);
   for (const run of runsOf(operation, waiters)) tx.afterCommit(() => void ctx.wake("run", run));
 }
+
+/** Its card in the ops channel goes on with it to the end: what was parked was sent again since, looked at again, or had ended. */
+const mayHaveBeenParked = ({ attempts }: Operation, from: OperationStatus): boolean =>
+  attempts > 1 || from === "RECONCILING" || from === "CONFIRMED" || from === "REJECTED";
 
 function threadsFor(operation: Operation, waiters: readonly Party[]): readonly TicketId[] {
   const owner = operation.ticketId;

@@ -4,6 +4,7 @@
  */
 import type { SqlRunner, Tx } from "../db/connect.js";
 import type { LedgerCtx } from "./context.js";
+import { openIncident } from "./incidents.js";
 import { actorOf, recordSubjectEvent } from "./subject-events.js";
 import { textName } from "./subjects.js";
 import type { FreezeKind, FreezeSwitch } from "./types.js";
@@ -22,20 +23,26 @@ interface Row {
 const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
 const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
+/** SQL: in the transaction that turns a switch; `switchShown` takes it back. */
+const TURNED = "cards_behind = true";
+
 /** Of a row of `operations`: a freeze keeps it where it is, so that nobody is late with it, however long it is due. SQL condition. */
 export const KEPT_BY_FREEZE = `(operations.status IN ('PREPARED', 'QUARANTINED') AND EXISTS (
   SELECT 1 FROM freeze_switches f WHERE f.frozen AND f.kind IN ('all', operations.kind)))`;
 
 /** $1 kind, $2 who, $3 why. No row: it was frozen already. */
 const FREEZE = `
-UPDATE freeze_switches SET frozen = true, by = $2, reason = $3, at = countersign_now(), ${NOBODY_ASKS}
+UPDATE freeze_switches SET frozen = true, by = $2, reason = $3, at = countersign_now(), ${TURNED}, ${NOBODY_ASKS}
 WHERE kind = $1 AND NOT frozen
 RETURNING ${COLUMNS}`;
 
-/** After this resolves, nothing new of the kind (or of any kind, for `all`) is claimed or sent again. */
+/**
+ * After this resolves, nothing new of the kind (or of any kind, for `all`) is claimed or sent again. `tripped`: no person did it, so
+ * it is a finding, too, for a person to look at.
+ */
 export async function freeze(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; reason: string },
+  request: { kind: FreezeKind; by: string; reason: string; tripped?: boolean },
 ): Promise<{ state: FreezeSwitch; already: boolean }> {
   return ctx.db.tx(async (tx) => {
     const [row] = await tx.sql<Row>("ledger.freeze", FREEZE, [request.kind, request.by, request.reason]);
@@ -46,6 +53,15 @@ export async function freeze(
       key: `freeze:${row.kind}:${row.version}`,
       message: { type: "frozen", kind: row.kind, by: request.by, reason: request.reason },
     });
+    if (request.tripped === true) {
+      await openIncident(tx, ctx, {
+        kind: "freeze_tripped",
+        dedupeKey: `trip:${row.kind}:${row.at?.toISOString() ?? ""}`,
+        operationId: null,
+        paymentId: null,
+        detail: { kind: row.kind, reason: request.reason },
+      });
+    }
     return { state: toSwitch(row), already: false };
   });
 }
@@ -76,10 +92,10 @@ const STILL_ASKED = `kind = $1 AND frozen AND version = $2::bigint AND thaw_aske
   AND (thaw_expires_at IS NULL OR thaw_expires_at > countersign_now())`;
 
 /** $1 kind. No row: it was not frozen. */
-const THAW = `UPDATE freeze_switches SET frozen = false, ${NOBODY_ASKS} WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
+const THAW = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASKS} WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
 
 /** $1 kind, $2 version. */
-const AGREE = `UPDATE freeze_switches SET frozen = false, ${NOBODY_ASKS} WHERE ${STILL_ASKED} RETURNING ${COLUMNS}`;
+const AGREE = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASKS} WHERE ${STILL_ASKED} RETURNING ${COLUMNS}`;
 
 /** Thaws; `changed` false: it was not frozen. What waited is looked at again within seconds. */
 export async function thaw(
@@ -185,6 +201,27 @@ export async function freezeStates(on: SqlRunner): Promise<FreezeSwitch[]> {
     `SELECT ${COLUMNS} FROM freeze_switches ORDER BY kind <> 'all', kind`,
   );
   return rows.map(toSwitch);
+}
+
+/** Switches that have turned while the cards of what they hold back may still say what was before. */
+export async function switchesNotShown(on: SqlRunner): Promise<FreezeSwitch[]> {
+  const rows = await on.sql<Row>(
+    "ledger.switches_not_shown",
+    `SELECT ${COLUMNS} FROM freeze_switches WHERE cards_behind ORDER BY kind`,
+  );
+  return rows.map(toSwitch);
+}
+
+/** Every card of what it holds back is on its way to saying how the switch stands. Turned again since: not yet. */
+export async function switchShown(
+  on: SqlRunner,
+  turned: Pick<FreezeSwitch, "kind" | "version">,
+): Promise<void> {
+  await on.sql(
+    "ledger.switch_shown",
+    "UPDATE freeze_switches SET cards_behind = false WHERE kind = $1 AND version = $2::bigint AND cards_behind",
+    [turned.kind, turned.version],
+  );
 }
 
 async function stateOf(on: SqlRunner, kind: FreezeKind): Promise<FreezeSwitch> {

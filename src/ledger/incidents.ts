@@ -129,6 +129,16 @@ export async function findIncidents(
   return rows.map(toIncident);
 }
 
+/** Open incidents about one operation, newest first. */
+export async function openIncidentsOf(on: SqlRunner, operationId: OperationId): Promise<Incident[]> {
+  const rows = await on.sql<Row>(
+    "ledger.open_incidents_of",
+    `SELECT ${COLUMNS} FROM incidents WHERE operation_id = $1 AND status = 'open' ORDER BY created_at DESC, id DESC`,
+    [operationId],
+  );
+  return rows.map(toIncident);
+}
+
 const MAX_PAGE = 200;
 
 /** Open incidents, newest first. */

@@ -32,6 +32,8 @@ export {
   freezeStates,
   KEPT_BY_FREEZE,
   refuseThaw,
+  switchesNotShown,
+  switchShown,
   thaw,
 } from "./freeze.js";
 export {
@@ -41,6 +43,7 @@ export {
   getIncident,
   listIncidents,
   openIncident,
+  openIncidentsOf,
 } from "./incidents.js";
 export { abandon } from "./join.js";
 export { executeLocal, type LocalRequest } from "./local.js";

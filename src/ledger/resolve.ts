@@ -204,6 +204,7 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
       operationId: operation.id,
       verb: decision.verb,
       by: decision.by,
+      second: decision.secondBy,
       reason: decision.reason,
       evidence: decision.evidenceRef,
     },

@@ -28,7 +28,7 @@ export async function freeze(
     by: request.userId,
     reason,
   });
-  if (!already) await showSwitch(ctx, request.kind);
+  if (!already) await showSwitch(ctx, state);
   return { outcome: "frozen", state, already, inFlight: await inFlight(ctx) };
 }
 
@@ -71,7 +71,7 @@ export async function secondThaw(
   const agreed = request.verdict === "agree";
   const result = await (agreed ? ledger.agreeThaw : ledger.refuseThaw)(ctx.ledger, answer);
   if (!result.changed) return { outcome: "gone", state: result.state, sentence: GONE };
-  if (agreed) await showSwitch(ctx, request.kind);
+  if (agreed) await showSwitch(ctx, result.state);
   return agreed ? thawedNow(ctx, result.state) : { outcome: "kept_frozen", state: result.state };
 }
 
@@ -80,7 +80,7 @@ const GONE =
 
 async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
   const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });
-  if (changed) await showSwitch(ctx, request.kind);
+  if (changed) await showSwitch(ctx, state);
   return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
 }
 

@@ -29,7 +29,7 @@ export async function incidents(
     cursor: request.cursor ?? null,
     limit: request.limit ?? PAGE,
   });
-  return { outcome: "incidents", incidents: page.rows.map(rowOf), next: page.next };
+  return { outcome: "incidents", incidents: page.rows.map(incidentRow), next: page.next };
 }
 
 export async function openClosing(
@@ -41,7 +41,9 @@ export async function openClosing(
   const found = await findIncident(ctx, request.ref);
   if (found.outcome === "unresolved") return found;
   const { incident } = found;
-  return incident.status === "open" ? { outcome: "form", incident: rowOf(incident) } : already(incident);
+  return incident.status === "open"
+    ? { outcome: "form", incident: incidentRow(incident) }
+    : already(incident);
 }
 
 export async function closeIncident(ctx: OpsContext, request: CloseRequest): Promise<CloseOutcome> {
@@ -56,7 +58,7 @@ export async function closeIncident(ctx: OpsContext, request: CloseRequest): Pro
   );
   const incident = await ledger.getIncident(ctx.db, id);
   if (incident === null) throw new Error(`incident ${id} is gone`);
-  return closed ? { outcome: "closed", incident: rowOf(incident) } : already(incident);
+  return closed ? { outcome: "closed", incident: incidentRow(incident) } : already(incident);
 }
 
 type Found = { readonly outcome: "found"; readonly incident: ledger.Incident } | Unresolved;
@@ -95,7 +97,8 @@ const already = ({ closedBy, closedAt, closeReason }: ledger.Incident) => ({
   reason: closeReason,
 });
 
-const rowOf = ({ id, kind, operationId, status, createdAt }: ledger.Incident): IncidentRow => ({
+/** An incident as lists name it. */
+export const incidentRow = ({ id, kind, operationId, status, createdAt }: ledger.Incident): IncidentRow => ({
   id,
   kind,
   operationId,

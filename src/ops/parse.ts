@@ -169,6 +169,9 @@ function withReference(
   return { ok: true, command: { verb, ref } };
 }
 
+/** Somebody who types these wants to look; nothing that turns a switch is offered to them. */
+const LOOKS: ReadonlySet<string> = new Set(["?", "help", "health", "list", "ls", "show", "state", "status"]);
+
 function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedCommand {
   const [word, ...more] = rest;
   if (word === undefined) return freezeCommand(verb, "all", null);
@@ -176,6 +179,9 @@ function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedComma
   if (two !== null) return freezeCommand(verb, two, more.slice(1).join(" "));
   const kind = kindOf(word);
   if (kind !== null) return freezeCommand(verb, kind, more.join(" "));
+  if (LOOKS.has(word.toLowerCase())) {
+    return { ok: false, sentence: "/ops health says what is frozen.", suggestion: "/ops health" };
+  }
   const guess = nearest(word.toLowerCase(), ["all", ...OPERATION_KINDS]);
   // A reason without a kind: the person is told the whole command, because a switch is never turned on a guess.
   const meant = verb === "freeze" ? `/ops freeze all ${rest.join(" ")}` : null;

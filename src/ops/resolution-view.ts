@@ -2,6 +2,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import { effectWords } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import { asSentence } from "../domain/text/sentence.js";
 import type { Resolution } from "../ledger/index.js";
 import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
@@ -62,7 +63,7 @@ export function probeView(evidence: Evidence): ProbeView {
         `The provider shows what nobody here asked for: ${evidence.effects.map(described).join("; ")}.`,
       );
     case "unknown":
-      return view(evidence.says, null, `The provider could not be asked: ${evidence.reason}.`);
+      return view(evidence.says, null, asSentence(`The provider could not be asked: ${evidence.reason}`));
     default:
       return assertNever(evidence);
   }

@@ -45,7 +45,7 @@ export function timelineEntry(event: EventView): TimelineEntry {
     seq: event.seq,
     at: event.at,
     what: whatHappened(event, data),
-    by: doer(event.actor, data),
+    by: doer(event, data),
     second: data.second === null ? null : personOf(data.second),
     votes: data.votes,
     evidence: evidenceSentences(event, data),
@@ -150,13 +150,14 @@ const EMPTY: Data = {
   evidence: null,
 };
 
-function doer(actor: string, data: Data): Doer {
+function doer({ actor, type }: EventView, data: Data): Doer {
   if (actor.startsWith("slack:") || actor === ERASED) return personOf(actor);
   if (data.worker !== null) return { part: `worker ${data.worker}` };
   const [kind = "", name = ""] = split(actor);
   if (kind === "run") return { part: `the agent, ${name}` };
   if (kind === "cli") return { part: `the command line (${name})` };
-  if (kind === "system") return { part: PARTS[name] ?? `Countersign (${name})` };
+  if (kind === "system")
+    return { part: OF_EVENT[`${name} ${type}`] ?? PARTS[name] ?? `Countersign (${name})` };
   return { part: actor };
 }
 
@@ -166,10 +167,16 @@ const split = (actor: string): [string, string] => {
 };
 
 const PARTS: Readonly<Record<string, string>> = {
-  approvals: "Countersign, when the votes were complete",
+  approvals: "Countersign",
   dispatch: "the worker that sent it",
   reconcile: "the reconciler",
   webhook: "Countersign, told by the provider",
+};
+
+/** Where the part alone would say something that was not so. */
+const OF_EVENT: Readonly<Record<string, string>> = {
+  "approvals release": "Countersign, when the votes were complete",
+  "dispatch void": "the worker that was to send it",
 };
 
 const personOf = (name: string): Doer =>
@@ -207,7 +214,7 @@ function whatHappened(event: EventView, data: Data): string {
         ? "Still unknown; it is looked at again later."
         : data.code === "lease_expired"
           ? `The worker of ${attempt.toLowerCase()} was lost: the outcome is unknown.`
-          : `${attempt} had no answer that proves anything: the outcome is unknown.`;
+          : unproven(attempt, data.evidence?.verdict ?? null);
     case "not_executed":
       return "Every attempt is proven not to have happened: it may be sent afresh.";
     case "reconcile":
@@ -237,6 +244,21 @@ function whatHappened(event: EventView, data: Data): string {
       return "Its approval died, because what was shown no longer holds; a new card takes its place.";
     default:
       return event.type.replaceAll("_", " ");
+  }
+}
+
+/** Why an answer, or none, left the outcome open. */
+function unproven(attempt: string, verdict: string | null): string {
+  switch (verdict) {
+    case "rejected":
+    case "not_executed":
+      return `${attempt} was not carried out, but an earlier one may have been: the outcome is unknown.`;
+    case "postcondition_failed":
+      return `${attempt} did something else than was asked for: it is not counted as done.`;
+    case "pending":
+      return `${attempt} was accepted and its end is awaited: the outcome is unknown.`;
+    default:
+      return `${attempt} had no answer that proves anything: the outcome is unknown.`;
   }
 }
 
@@ -342,7 +364,7 @@ function shown(found: Found): string {
     case "unattributed":
       return `The provider shows what nobody here asked for: ${effects}.`;
     default:
-      return `The provider could not be asked (${found.reason ?? found.says ?? "no reason given"}).`;
+      return `The provider could not be asked (${(found.reason ?? found.says ?? "no reason given").replace(/\.$/u, "")}).`;
   }
 }
 

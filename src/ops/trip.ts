@@ -68,19 +68,10 @@ export async function checkTrips(ctx: TripContext): Promise<readonly Trip[]> {
   const frozen = new Set(switches.filter((state) => state.frozen).map((state) => state.kind));
   const trips = tripsOf(await countsSince(ctx, switches), policy.freeze.tripOn, frozen);
   for (const trip of trips) {
-    const { state, already } = await ledger.freeze(ctx.ledger, { ...trip, by: TRIPPED });
+    const { state, already } = await ledger.freeze(ctx.ledger, { ...trip, by: TRIPPED, tripped: true });
     if (already) continue;
-    await showSwitch(ctx, trip.kind);
     ctx.log.error({ kind: trip.kind, reason: trip.reason }, "the freeze switch tripped by itself");
-    await ctx.db.tx((tx) =>
-      ledger.openIncident(tx, ctx.ledger, {
-        kind: "freeze_tripped",
-        dedupeKey: `trip:${trip.kind}:${state.at?.toISOString() ?? ""}`,
-        operationId: null,
-        paymentId: null,
-        detail: { kind: trip.kind, reason: trip.reason },
-      }),
-    );
+    await showSwitch(ctx, state);
   }
   return trips;
 }

@@ -114,6 +114,8 @@ export interface OperationView {
   readonly safe: readonly VerbView[];
   /** The proposal that waits for a second person. */
   readonly openResolution: ResolutionView | null;
+  /** Findings about it that nobody has closed, newest first. */
+  readonly openIncidents: readonly IncidentRow[];
 }
 
 export interface EventView {

@@ -13,6 +13,7 @@ import {
   listOperations,
   type OperationEvent,
   openCounts,
+  openIncidentsOf,
   openResolutionOf,
   requestOf,
   waitersOf,
@@ -23,6 +24,7 @@ import type { OpsContext } from "./context.js";
 import { recoverySentences, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
+import { incidentRow } from "./incidents.js";
 import { resolutionView } from "./resolution-view.js";
 import { lastLook } from "./timeline.js";
 import type {
@@ -93,6 +95,7 @@ export async function show(
     nextLookAt: operation.status === "QUARANTINED" ? null : view.nextLookAt,
     safe: verbViews(view, caller.policy),
     openResolution: open === null ? null : resolutionView(open),
+    openIncidents: (await openIncidentsOf(ctx.db, operation.id)).map(incidentRow),
   };
 }
 

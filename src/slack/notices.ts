@@ -35,6 +35,9 @@ export type StoredPost =
 export function createNotices(ctx: NoticesContext): Notices<Tx> {
   return {
     touch: (tx, subject) => touch(tx, ctx, subject),
+    follow: async (tx, { kind, id }) => {
+      wakeCards(tx, ctx, await tx.sql<TouchedCard>("slack.card.follow", FOLLOW, [kind, id]));
+    },
     repost: async (tx, subject) => {
       await tx.sql("slack.card.replace", REPLACE, [subject.kind, subject.id]);
       await touch(tx, ctx, subject);
@@ -148,6 +151,8 @@ const MOVED = `
          due_at = CASE WHEN due_at IS NOT NULL AND (paced OR failures > 0) THEN due_at ELSE countersign_now() END
    WHERE kind = $1 AND subject_id = $2 AND slot LIKE '%!moved' AND state = 'live'
   RETURNING id, due_at <= countersign_now() AS due`;
+
+const FOLLOW = MOVED.replace(" AND slot LIKE '%!moved'", "");
 
 interface TouchedCard {
   id: string;

@@ -215,6 +215,7 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
     };
   const notices = {
     touch: record(shown.touched),
+    follow: async () => {},
     repost: record(shown.touched),
     switchTurned: record<string>(shown.switched),
     thread: record(shown.thread),

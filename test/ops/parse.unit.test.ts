@@ -54,6 +54,8 @@ describe("what cannot be read gets a sentence and a suggestion", () => {
     ["confrm op_1", "/ops confirm op_1"],
     ["list QUARANTIEND", "/ops list QUARANTINED"],
     ["freeze refnd", "/ops freeze refund"],
+    ["freeze status", "/ops health"],
+    ["thaw list", "/ops health"],
     ["freeze something smells", "/ops freeze all something smells"],
     ["op_123", "/ops show op_123"],
     ["retry op_123 please", "/ops retry op_123"],

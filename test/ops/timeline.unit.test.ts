@@ -91,6 +91,38 @@ describe("a line of the timeline", () => {
     expect(timelineEntry(dead).what).toBe("The worker of attempt 2 was lost: the outcome is unknown.");
   });
 
+  it.each([
+    ["rejected", "Attempt 2 was not carried out, but an earlier one may have been: the outcome is unknown."],
+    ["postcondition_failed", "Attempt 2 did something else than was asked for: it is not counted as done."],
+    ["pending", "Attempt 2 was accepted and its end is awaited: the outcome is unknown."],
+  ])("does not say that there was no answer when it was: %s", (verdict, what) => {
+    const told = event({ type: "settle_unknown", attempt: 2, evidence: { evidence: { verdict } } });
+    expect(timelineEntry(told).what).toBe(what);
+  });
+
+  it("names the part that did it by what it did there", () => {
+    const by = (type: EventView["type"], actor: string) => timelineEntry(event({ type, actor })).by;
+    expect(by("release", "system:approvals")).toEqual({ part: "Countersign, when the votes were complete" });
+    expect(by("expire", "system:approvals")).toEqual({ part: "Countersign" });
+    expect(by("void", "system:dispatch")).toEqual({ part: "the worker that was to send it" });
+  });
+
+  it("begins the reconciler's reason as a sentence, and puts one stop behind it", () => {
+    const told = timelineEntry(
+      event({
+        type: "quarantine",
+        evidence: {
+          evidence: { says: "unknown", reason: "http_500: The provider answered with HTTP 500." },
+          move: { do: "quarantine", reason: "proof_incomplete", detail: "the last attempt was refused" },
+        },
+      }),
+    );
+    expect(told.evidence).toEqual([
+      "The provider could not be asked (http_500: The provider answered with HTTP 500).",
+      "It could not be proven for every attempt that nothing happened. The last attempt was refused.",
+    ]);
+  });
+
   it("tells sending again with the reading that made it safe", () => {
     const told = timelineEntry(
       event({

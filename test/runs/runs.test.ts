@@ -47,6 +47,7 @@ let ctx: RunsCtx;
 function contextOn(db: Db): RunsCtx {
   const notices: Notices<Tx> = {
     touch: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
+    follow: async () => {},
     repost: async () => {},
     switchTurned: async () => {},
     thread: async (tx, { message }) => tx.afterCommit(() => void posts.push(message)),

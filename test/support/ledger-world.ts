@@ -31,6 +31,9 @@ export function ledgerWorld(db: Db, timing: Partial<LedgerTiming> = {}): LedgerW
     touch: async (_tx, subject) => {
       notes.push(`touch ${subject.kind}`);
     },
+    follow: async (_tx, subject) => {
+      notes.push(`follow ${subject.kind}`);
+    },
     repost: async (_tx, subject) => {
       notes.push(`repost ${subject.kind}`);
     },

@@ -14,7 +14,7 @@ import {
   sealBlocks,
   sendAuthorised,
 } from "../../ledger/index.js";
-import { checkTrips, type OpsContext } from "../../ops/index.js";
+import { checkTrips, type OpsContext, showSwitches } from "../../ops/index.js";
 import { reconcileDue, reconcileOne, repostQuarantined, sweepOrphans } from "../../reconcile/index.js";
 import { dueRuns } from "../../runs/index.js";
 import {
@@ -38,7 +38,8 @@ const SEAL_EVERY_MS = 30_000;
 const PRUNE_EVERY_MS = 3_600_000;
 const TRIPS_EVERY_MS = 5_000;
 const SECOND_PERSON_EVERY_MS = 5_000;
-const ORPHANS_EVERY_MS = 300_000;
+/** The books are compared once in so many passes of the reconciler: every five minutes at its usual pace. */
+const RECONCILE_PASSES_PER_SWEEP = 20;
 const HOMES_EVERY_MS = 1_500;
 const CHAIN_HEAD_EVERY_MS = 600_000;
 /** Rows of one kind that one pass of the sweeper wakes. */
@@ -147,6 +148,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: TRIPS_EVERY_MS,
       pass: async () => {
         await checkTrips(parts.ops);
+        await showSwitches(parts.ops);
       },
     },
     {
@@ -159,7 +161,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
     },
     {
       name: "orphans",
-      everyMs: ORPHANS_EVERY_MS,
+      everyMs: reconcileEveryMs * RECONCILE_PASSES_PER_SWEEP,
       pass: async () => {
         await sweepOrphans(contexts.reconcile);
       },

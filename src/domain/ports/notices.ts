@@ -48,7 +48,16 @@ export type OpsMessage =
   | { type: "incident_closed"; incidentId: string; kind: string; by: string; reason: string }
   /** `stillFrozen`: kinds that have a switch of their own which is on. */
   | { type: "thawed"; kind: string; by: string; stillFrozen?: readonly string[] }
-  | { type: "resolved"; operationId: OperationId; verb: string; by: string; reason: string; evidence: string }
+  | {
+      type: "resolved";
+      operationId: OperationId;
+      verb: string;
+      by: string;
+      /** Who agreed, where two people were needed. */
+      second?: string | null;
+      reason: string;
+      evidence: string;
+    }
   | { type: "approval_escalated"; approvalId: ApprovalId; role: string }
   | { type: "chain_head"; seq: string; hash: string }
   | { type: "sentence"; text: string };
@@ -67,6 +76,8 @@ export type ApproversMessage =
 
 export interface Notices<Tx> {
   touch(tx: Tx, subject: CardSubject): Promise<void>;
+  /** As `touch`, for cards that are there; makes none. */
+  follow(tx: Tx, subject: CardSubject): Promise<void>;
   /** Posts the subject's cards again as new messages; the old ones are replaced by a line that says so. Never piles up. */
   repost(tx: Tx, subject: CardSubject): Promise<void>;
   /** A freeze switch has turned: every card of what it holds back is rendered again, however many there are. */

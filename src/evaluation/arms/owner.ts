@@ -19,6 +19,7 @@ export async function fileOwner(
     wake: async () => {},
     notices: {
       touch: async () => {},
+      follow: async () => {},
       repost: async () => {},
       switchTurned: async () => {},
       thread: async () => {},

@@ -111,6 +111,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 /** Nobody reads along. */
 export const silent: Notices<Tx> = {
   touch: async () => {},
+  follow: async () => {},
   repost: async () => {},
   switchTurned: async () => {},
   thread: async () => {},

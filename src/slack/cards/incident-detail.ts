@@ -20,6 +20,7 @@ const LABELS: Readonly<Record<string, string>> = {
   detail: "Details",
   effect: "Provider reference",
   effects: "Provider shows",
+  kind: "Frozen",
   known: "Confirmed by",
   names: "Carries the id",
   operationStatus: "Operation is",
@@ -53,6 +54,8 @@ export function incidentDetail(
 function valueText(key: string, value: JsonObject[string], currency: string | null): string {
   if (typeof value === "number" && MONEY.has(key)) return amountText(value, currency);
   if (Array.isArray(value)) return value.map((member) => memberText(member)).join("; ");
+  if (key === "kind")
+    return value === "all" ? "everything" : `${String(value).replaceAll("_", " ")} operations`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

@@ -33,7 +33,7 @@ const ATTEMPTS_SHOWN = 6;
 
 export function quarantineCard({ operation, attempts, resolution }: QuarantineView): Message {
   const open = operation.status === "QUARANTINED";
-  const title = open ? "Outcome not known: a person must decide" : "Settled";
+  const title = open ? "Outcome not known: a person must decide" : afterQuarantine(operation.status);
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -53,7 +53,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
-    ...resolutionBlocks(resolution),
+    ...resolutionBlocks(resolution, open),
     ...(open ? [actions("resolve", resolveButtons(operation))] : []),
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
@@ -61,6 +61,20 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
+}
+
+/** What was parked is settled only when it has ended. */
+function afterQuarantine(status: OperationFacts["status"]): string {
+  switch (status) {
+    case "PREPARED":
+    case "DISPATCHED":
+      return "Being sent again: not settled yet";
+    case "OUTCOME_UNKNOWN":
+    case "RECONCILING":
+      return "Being checked again: not settled yet";
+    default:
+      return "Settled";
+  }
 }
 
 function operationRows(operation: OperationFacts): Row[] {
@@ -133,17 +147,20 @@ export function verbName(verb: ResolutionVerb): string {
   }
 }
 
-function resolutionBlocks(resolution: ResolutionFacts | null): KnownBlock[] {
+/** `open`: the operation waits for a person, whatever was decided before. */
+function resolutionBlocks(resolution: ResolutionFacts | null, open: boolean): KnownBlock[] {
   if (resolution === null) return [];
   const { state, by, verb, reason, evidenceRef, secondBy, secondVerdict, createdAt, decidedAt } = resolution;
   const second =
     secondBy === null
       ? ""
       : `, ${secondVerdict === "agree" ? "agreed" : "not agreed"} by ${mentionUser(secondBy)}`;
-  const asked = state === "applied" ? "done" : "asked for";
+  const applied = state === "applied";
+  const at = applied ? (decidedAt ?? createdAt) : createdAt;
+  const before = open && applied ? "Before this: " : "";
   return [
     note(
-      `*${verbName(verb)}* ${asked} by ${mentionUser(by)}${second}, ${localTime(decidedAt ?? createdAt)}.${afterwards(resolution)}`,
+      `${before}*${verbName(verb)}* ${applied ? "done" : "asked for"} by ${mentionUser(by)}${second}, ${localTime(at)}.${afterwards(resolution)}`,
     ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
   ];
@@ -213,13 +230,20 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
             { action: ACTIONS.disagree, text: "Disagree", value: resolution.id, style: "danger" },
           ]),
         ]
-      : [theirs(outcomeOf(operation), TEXT_MAX)]),
+      : [note(afterAnswer(resolution))]),
   ];
   const text = escapeWithin(
     oneLine(`${title}. ${whatOf(operation)}. Reason: ${resolution.reason}`),
     1500,
   ).text;
   return withinLimits({ text, blocks }, 2);
+}
+
+/** What stays true of it: how the operation goes on is told by its own card. */
+function afterAnswer({ state, verb }: ResolutionView): string {
+  const card = "the card of the operation says what came of it.";
+  if (state !== "applied") return `Nothing was done by this; ${card}`;
+  return verb === "retry" ? `It is sent once more under the same key; ${card}` : `This settled it; ${card}`;
 }
 
 function resolutionEnd({ state, verb }: ResolutionView): string {
@@ -249,21 +273,15 @@ export function freezeName(kind: FreezeKind): string {
 /** Where a thaw needs another person than the freeze. */
 export function thawCard(state: FreezeState): Message {
   const name = freezeName(state.kind);
-  const waits = state.frozen && state.thawAskedBy !== null;
-  const title = !state.frozen
-    ? `Thawed: ${name}`
-    : waits
-      ? `A second person is needed: thaw ${name}`
-      : `Frozen: ${name}`;
+  if (!state.frozen || state.thawAskedBy === null) return thawAnswered(name);
+  const title = `A second person is needed: thaw ${name}`;
   const table: Row[] = [
     { label: "Frozen by", value: { ours: state.by === null ? "Countersign itself" : actorName(state.by) } },
     ...(state.at === null ? [] : [{ label: "Since", value: { ours: localTime(state.at) } }]),
     ...(state.reason === null || state.reason === ""
       ? []
       : [{ label: "Because", value: { theirs: state.reason } }]),
-    ...(state.thawAskedBy === null
-      ? []
-      : [{ label: "Thaw asked by", value: { ours: mentionUser(state.thawAskedBy) } }]),
+    { label: "Thaw asked by", value: { ours: mentionUser(state.thawAskedBy) } },
     ...(state.thawExpiresAt === null
       ? []
       : [{ label: "Open until", value: { ours: localTime(state.thawExpiresAt) } }]),
@@ -272,17 +290,19 @@ export function thawCard(state: FreezeState): Message {
     text: escapeWithin(title, 300).text,
     blocks: [
       header(title),
-      ...(state.frozen ? rows(table) : []),
-      ...(waits
-        ? [
-            actions("thaw", [
-              { action: ACTIONS.thawAgree, text: "Agree", value: thawValue(state), style: "primary" },
-              { action: ACTIONS.thawDisagree, text: "Disagree", value: thawValue(state), style: "danger" },
-            ]),
-          ]
-        : []),
+      ...rows(table),
+      actions("thaw", [
+        { action: ACTIONS.thawAgree, text: "Agree", value: thawValue(state), style: "primary" },
+        { action: ACTIONS.thawDisagree, text: "Disagree", value: thawValue(state), style: "danger" },
+      ]),
     ],
   };
+}
+
+/** A post of its own says what was answered, so the question does not say it a second time. */
+function thawAnswered(name: string): Message {
+  const text = `It was asked here whether to thaw ${name}. The answer stands below.`;
+  return { text: escapeWithin(text, 300).text, blocks: [note(`_${escapeWithin(text, 300).text}_`)] };
 }
 
 /** As the database knows them (`incidents_kind_is_known`). */
@@ -316,7 +336,7 @@ export interface IncidentView {
 }
 
 export function incidentCard(incident: IncidentView): Message {
-  const { title, meaning } = incidentWords(incident.kind);
+  const { title, meaning, next } = incidentWords(incident.kind);
   const table: Row[] = [
     { label: "Incident", value: { theirs: incident.id } },
     ...(incident.operation === null
@@ -343,6 +363,7 @@ export function incidentCard(incident: IncidentView): Message {
         ...(closed
           ? closedBlocks(incident)
           : [
+              ours(`*What to do:* ${next}`),
               actions("incident", [
                 {
                   action: ACTIONS.closeIncident,
@@ -373,69 +394,88 @@ export const incidentTitle = (kind: IncidentKind): string => {
   return `${title.charAt(0).toUpperCase()}${title.slice(1)}`;
 };
 
-function incidentWords(kind: IncidentKind): { title: string; meaning: string } {
+interface IncidentWords {
+  readonly title: string;
+  readonly meaning: string;
+  /** What whoever reads the card does first, in mrkdwn of ours; the runbook says more. */
+  readonly next: string;
+}
+
+function incidentWords(kind: IncidentKind): IncidentWords {
   switch (kind) {
     case "orphan_effect":
       return {
         title: "effect without an operation",
         meaning: "The provider shows an effect that no approved operation of ours explains.",
+        next: "Freeze everything (`/ops freeze`) unless it is: somebody else may hold the provider's key.",
       };
     case "missing_effect":
       return {
         title: "confirmed operation without an effect",
         meaning: "We hold this as done, but the provider does not show it.",
+        next: "Ask the provider with the reference; until it answers, the customer may not have the money.",
       };
     case "duplicate_effect":
       return {
         title: "duplicate effect",
         meaning: "The provider shows more than one effect for one operation.",
+        next: "Freeze refunds (`/ops freeze refund`) unless they are, keep both references, tell finance.",
       };
     case "contradiction":
       return {
         title: "contradicting evidence",
         meaning: "The provider's evidence contradicts how this operation was closed; the case is open again.",
+        next: "Decide it anew on its own card, which is in this channel again.",
       };
     case "reversed":
       return {
         title: "taken back by the provider",
         meaning: "A confirmed effect failed later at the provider. The customer does not have the money.",
+        next: "Tell the customer; a new refund is its own ticket.",
       };
     case "refunded_elsewhere":
       return {
         title: "refunded elsewhere",
         meaning: "Money was refunded on this payment outside Countersign.",
+        next: "Nothing: the balance was corrected. Ask whoever did it to use tickets.",
       };
     case "overdrawn":
       return {
         title: "more given back than was paid",
         meaning: "What was refunded and set aside on this payment is more than was captured.",
+        next: "Tell finance.",
       };
     case "import_below_reserved":
       return {
         title: "import lowered a payment",
         meaning: "An import set the captured amount below what is already refunded or set aside.",
+        next: "Correct the shop's file and import it again.",
       };
     case "late_effect":
       return {
         title: "effect after the end",
         meaning: "An effect turned up for an operation that had ended without one.",
+        next: "Freeze refunds (`/ops freeze refund`), keep the reference, tell finance.",
       };
     case "freeze_tripped":
       return {
         title: "frozen automatically",
         meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
+        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw`.",
       };
     case "row_changed":
       return {
         title: "changed in the database",
         meaning:
           "An operation's row no longer says what was decided, so it was not sent. Somebody wrote to the database.",
+        next: "Freeze everything (`/ops freeze`), find who wrote to the database; `countersign audit verify` names the row.",
       };
     case "made_differently":
       return {
         title: "not what was asked for",
         meaning:
           "The provider did something else than this operation asked for, so it is not counted as done.",
+        next: "Two people press Reject on the operation's card; finance puts right what the customer has.",
       };
     default:
       return assertNever(kind, "incident kind");

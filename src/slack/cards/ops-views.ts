@@ -121,14 +121,6 @@ export function opsShow(view: OperationView): Message {
     view.nextLookAt === null ? null : { label: "Next look", value: { ours: localTime(view.nextLookAt) } },
   ];
   const attempts = attemptLines(view.attempts);
-  const evidence = view.evidence
-    .slice(-EVIDENCE_SHOWN)
-    .map(
-      (one) =>
-        `• ${localTime(one.at)}, ${esc(one.source, 40)}: ${esc(one.says, 200)}${one.providerRef === null ? "" : ` (${esc(one.providerRef, 80)})`}`,
-    );
-  const look = view.lastLook;
-  const lastLook = look === null ? [] : [`• ${localTime(look.at)}, last asked: ${esc(look.sentence, 400)}`];
   const verbs = view.safe.map(
     (verb) =>
       `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${esc(verb.sentence, 400)}`,
@@ -138,10 +130,11 @@ export function opsShow(view: OperationView): Message {
     header(`${kindName(operation.kind)}: ${statusWord(operation.status)}`),
     note(`\`${operation.id}\``),
     ...rows(table.filter((row) => row !== null)),
+    ...pendingBlocks(view),
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
     ours("*Evidence so far*"),
-    ...chunks([...evidence, ...lastLook], "Nothing from the provider yet."),
+    ...chunks(evidenceLines(view), "Nothing from the provider yet."),
     ours("*What recovery is allowed, and why*"),
     theirs(view.recovery.map((line) => `• ${oneLine(line)}`).join("\n") || "• Nothing is left to recover."),
     ...(verbs.length === 0 ? [] : [ours("*What a person may do now*"), ...chunks(verbs, "")]),
@@ -162,6 +155,42 @@ export function opsShow(view: OperationView): Message {
     blocks.push(actions("reopen", [reopenButton(operation)]));
   }
   return withinLimits({ text: esc(`${operation.id}: ${statusWord(operation.status)}`), blocks }, 1);
+}
+
+/** What lies open about it besides its state: findings, a decision that waits for its second person, an approval. */
+function pendingBlocks({ operation, openIncidents, openResolution, approval }: OperationView): KnownBlock[] {
+  const findings = openIncidents.map(
+    ({ id, kind }) => `• Open incident: ${esc(incidentTitle(kind), 60)} \`${esc(id, 60)}\``,
+  );
+  const asked =
+    openResolution === null
+      ? []
+      : [
+          `• *${verbName(openResolution.verb)}* was asked for by ${mentionUser(openResolution.by)}, ${localTime(openResolution.createdAt)}, and waits for a second person${
+            openResolution.expiresAt === null ? "" : ` until ${localTime(openResolution.expiresAt)}`
+          }: ${esc(openResolution.reason)}`,
+        ];
+  const waits =
+    approval === null || operation.status !== "AWAITING_APPROVAL"
+      ? []
+      : [
+          `• Waits for the approval of ${approval.approversNeeded} from ${esc(approval.role, 60)} until ${localTime(approval.expiresAt)}`,
+        ];
+  const lines = [...findings, ...asked, ...waits];
+  return lines.length === 0 ? [] : [ours("*Open*"), ...chunks(lines, "")];
+}
+
+/** Oldest first; what was last asked only where nothing newer has come since. */
+function evidenceLines({ evidence, lastLook }: OperationView): string[] {
+  const lines = evidence
+    .slice(-EVIDENCE_SHOWN)
+    .map(
+      (one) =>
+        `• ${localTime(one.at)}, ${esc(one.source, 40)}: ${esc(one.says, 200)}${one.providerRef === null ? "" : ` (${esc(one.providerRef, 80)})`}`,
+    );
+  const newest = evidence.at(-1)?.at ?? null;
+  if (lastLook === null || (newest !== null && newest > lastLook.at)) return lines;
+  return [...lines, `• ${localTime(lastLook.at)}, last asked: ${esc(lastLook.sentence, 400)}`];
 }
 
 function verbAction(verb: "confirm" | "reject" | "retry"): string {
@@ -264,7 +293,8 @@ export function frozenLine(state: FreezeState): string {
   const by = state.by === null ? "" : ` by ${actorName(state.by)}`;
   const at = state.at === null ? "" : `, ${localTime(state.at)}`;
   const asked = state.thawAskedBy === null ? "" : ` (thaw asked by ${mentionUser(state.thawAskedBy)})`;
-  return `• *${escapeText(freezeName(state.kind))}* frozen${by}${at}${asked}`;
+  const why = state.reason === null || state.reason === "" ? "" : `: ${esc(state.reason)}`;
+  return `• *${escapeText(freezeName(state.kind))}* frozen${by}${at}${asked}${why}`;
 }
 
 export function opsHealth(view: HealthView, now: Date): Message {

@@ -198,9 +198,11 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
     case "resolved": {
       const verb = message.verb;
       const known = isVerb(verb) ? verbName(verb) : verb;
-      const what = operation === null ? message.operationId : `${outcomeOf(operation)} (${operation.id})`;
+      const what =
+        operation === null ? message.operationId : `${resolvedWords(verb, operation)} (${operation.id})`;
+      const agreed = message.second == null ? "" : `, agreed by ${actorName(message.second)}`;
       return withReason(
-        `*${escapeText(oneLine(known))}* by ${actorName(message.by)}: ${escapeWithin(oneLine(what), 800).text}`,
+        `*${escapeText(oneLine(known))}* by ${actorName(message.by)}${agreed}: ${escapeWithin(oneLine(what), 800).text}`,
         [
           ["Reason", message.reason],
           ["Evidence", message.evidence],
@@ -249,6 +251,14 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
     case "sentence":
       return sentencePost(message.text);
   }
+}
+
+/** What the decision did, in words that stay true however the operation goes on. */
+function resolvedWords(verb: string, operation: OperationFacts): string {
+  const what = whatOf(operation);
+  if (verb === "retry") return `${what}: it is sent once more under the same key.`;
+  if (verb === "reopen") return `${what}: it waits for a person again, and its amount counts as spent.`;
+  return outcomeOf(operation);
 }
 
 const VERBS: readonly ResolutionVerb[] = ["confirm", "reject", "retry", "reopen"];

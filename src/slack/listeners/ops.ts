@@ -6,6 +6,7 @@ import { OPERATION_STATUSES } from "../../domain/operation.js";
 import type {
   FreezeKind,
   FreezeOutcome,
+  FreezeState,
   OpsCommand,
   ResolveOutcome,
   ResolveVerb,
@@ -27,9 +28,9 @@ import {
   opsRuns,
   opsShow,
 } from "../cards/ops-views.js";
-import { outcomeOf } from "../cards/sentences.js";
+import { outcomeOf, whatOf } from "../cards/sentences.js";
 import { isBlankText } from "../text/blank.js";
-import { escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
@@ -206,10 +207,16 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
     case "unresolved":
       return said(outcome.sentence);
     case "resolved": {
+      const { verb } = outcome.resolution;
       const operation = await readOperation(ctx.db, outcome.operation.id);
-      const probe =
-        outcome.probe === null ? "" : ` The provider said before: ${said(outcome.probe.sentence, 300)}`;
-      return `${verbName(outcome.resolution.verb)}: recorded. ${operation === null ? "" : said(outcomeOf(operation))}${probe}`;
+      const done =
+        operation === null
+          ? ""
+          : verb === "retry"
+            ? `${whatOf(operation)}: it is sent once more under the same key; its card tells what comes of it.`
+            : outcomeOf(operation);
+      const probe = outcome.probe === null ? "" : ` Asked just before: ${said(outcome.probe.sentence, 300)}`;
+      return `${verbName(verb)}: recorded. ${said(done)}${probe}`;
     }
     case "needs_second":
       return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for one.`;
@@ -274,7 +281,7 @@ function freezeSentence(outcome: FreezeOutcome): string {
     case "frozen": {
       const name = escapeText(freezeName(outcome.state.kind));
       const head = outcome.already
-        ? `Frozen already: ${name}.`
+        ? `Frozen already: ${name}${since(outcome.state)}. Nothing was changed.`
         : `Frozen: ${name}. Nothing new is sent from now on.`;
       const flying =
         outcome.inFlight.length === 0
@@ -285,6 +292,13 @@ function freezeSentence(outcome: FreezeOutcome): string {
     default:
       return assertNever(outcome, "outcome of a freeze");
   }
+}
+
+/** " since … by …: the reason" */
+function since({ at, by, reason }: FreezeState): string {
+  const when = at === null ? "" : ` since ${localTime(at)}`;
+  const who = by === null ? "" : ` by ${actorName(by)}`;
+  return `${when}${who}${reason === null || reason === "" ? "" : ` (${said(reason, 300)})`}`;
 }
 
 /** One sentence, plain: whether anything is held back by another switch. */

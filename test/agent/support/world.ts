@@ -304,6 +304,7 @@ function record(posts: AgentWorld["posts"], touched: CardSubject[]): Notices<Tx>
   const keys = new Set<string>();
   return {
     touch: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
+    follow: async () => {},
     repost: async (tx, subject) => tx.afterCommit(() => void touched.push(subject)),
     switchTurned: async () => {},
     thread: async (tx, post) =>

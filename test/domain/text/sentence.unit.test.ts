@@ -8,7 +8,10 @@ test.each([
   ['Denied by Sam: "offer 2,000"', 'Denied by Sam: "offer 2,000".'],
   ["Denied by Sam: “really?”", "Denied by Sam: “really?”"],
   ["(see the policy.)", "(see the policy.)"],
-  ["was cut…", "was cut…"],
+  ["was cut…", "Was cut…"],
+  ["nothing is listed", "Nothing is listed."],
+  ["re_1A failed", "re_1A failed."],
+  ["http_500: it broke", "http_500: it broke."],
   ["  ", ""],
 ])("%s is the sentence %s", (text, right) => {
   expect(asSentence(text)).toBe(right);

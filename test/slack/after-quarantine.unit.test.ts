@@ -1,0 +1,128 @@
+/** What was parked and then decided: its cards and posts say nothing that stops being true while the operation goes on. */
+import { describe, expect, test } from "vitest";
+import type { OperationStatus } from "../../src/domain/operation.js";
+import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
+import {
+  INCIDENT_KINDS,
+  incidentCard,
+  quarantineCard,
+  type ResolutionFacts,
+  resolutionCard,
+} from "../../src/slack/cards/ops-cards.js";
+import { opsPost } from "../../src/slack/cards/posts.js";
+import { operationOf } from "./support/views.js";
+
+const said = (message: { text: string; blocks: readonly object[] }): string =>
+  `${message.text}\n${JSON.stringify(message.blocks)}`;
+
+const resolutionOf = (changes: Partial<ResolutionFacts> = {}): ResolutionFacts => ({
+  id: "res_1",
+  operationId: operationOf().id,
+  verb: "retry",
+  state: "applied",
+  by: "U_ONC1",
+  reason: "not there",
+  evidenceRef: "case 7",
+  probe: null,
+  secondBy: "U_ONC2",
+  secondVerdict: "agree",
+  secondNote: null,
+  expiresAt: null,
+  createdAt: new Date("2026-11-30T03:00:00Z"),
+  decidedAt: new Date("2026-11-30T03:10:00Z"),
+  ...changes,
+});
+
+describe("the card of an operation that was in quarantine", () => {
+  const title = (status: OperationStatus): string => {
+    const [first] = quarantineCard({
+      operation: operationOf({ status }),
+      attempts: [],
+      resolution: resolutionOf(),
+    }).blocks;
+    return first?.type === "header" ? first.text.text : "";
+  };
+
+  test.each(["PREPARED", "DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING"] as const)(
+    "is not called settled while it is %s",
+    (status) => expect(title(status)).toContain("not settled yet"),
+  );
+
+  test.each(["CONFIRMED", "REJECTED", "REVERSED", "VOIDED"] as const)("is called settled at %s", (status) =>
+    expect(title(status)).toBe("Settled"),
+  );
+
+  test("opened again by evidence, it tells the decision before as one before", () => {
+    const operation = operationOf({ status: "QUARANTINED", quarantineReason: "evidence_contradicts" });
+    const card = said(
+      quarantineCard({ operation, attempts: [], resolution: resolutionOf({ verb: "reject" }) }),
+    );
+    expect(card).toContain("Before this: *Reject* done by <@U_ONC1>, agreed by <@U_ONC2>");
+  });
+
+  test("a request that ran out is told with the time at which it was made", () => {
+    const resolution = resolutionOf({ state: "expired", secondBy: null, secondVerdict: null });
+    const operation = operationOf({ status: "QUARANTINED", quarantineReason: "unknown_too_long" });
+    const card = said(quarantineCard({ operation, attempts: [], resolution }));
+    expect(card).toContain("asked for by <@U_ONC1>");
+    expect(card).toContain("03:00 UTC");
+    expect(card).not.toContain("03:10 UTC");
+  });
+});
+
+describe("the second person's card, once it is answered", () => {
+  test.each([
+    ["applied", "It is sent once more under the same key"],
+    ["disagreed", "Nothing was done by this"],
+    ["expired", "Nothing was done by this"],
+    ["refused", "Nothing was done by this"],
+    ["superseded", "Nothing was done by this"],
+  ] as const)("%s: says what it led to and leaves the operation to its own card", (state, words) => {
+    const operation = operationOf({ status: "DISPATCHED" });
+    const card = said(resolutionCard({ operation, resolution: resolutionOf({ state }) }));
+    expect(card).toContain(words);
+    expect(card).not.toMatch(/the answer is not there yet|On-call has the case/);
+  });
+});
+
+describe("the post about a decision", () => {
+  const post = (verb: string, status: OperationStatus, second: string | null): string =>
+    opsPost(
+      {
+        type: "resolved",
+        operationId: operationOf().id,
+        verb,
+        by: "U_ONC1",
+        second,
+        reason: "r",
+        evidence: "e",
+      },
+      operationOf({ status }),
+      "",
+    ).text;
+
+  test("names both people, and says of a retry what was decided, not where the operation stood", () => {
+    const text = post("retry", "QUARANTINED", "U_ONC2");
+    expect(text).toContain("*Authorise retry* by <@U_ONC1>, agreed by <@U_ONC2>:");
+    expect(text).toContain("it is sent once more under the same key.");
+    expect(text).not.toContain("On-call has the case");
+  });
+
+  test("says of what was opened again that it waits for a person", () => {
+    expect(post("reopen", "QUARANTINED", null)).toContain("waits for a person again");
+  });
+});
+
+describe("an incident card", () => {
+  test.each(INCIDENT_KINDS)("%s: says what to do while it is open", (kind) => {
+    const facts = { id: "inc_1", kind, operation: null, detail: [], createdAt: new Date(0) };
+    const nobody = { closedBy: null, closedAt: null, closeReason: null };
+    expect(said(incidentCard({ ...facts, ...nobody, status: "open" }))).toMatch(/\*What to do:\* [A-Z]/);
+    expect(said(incidentCard({ ...facts, ...nobody, status: "closed" }))).not.toContain("What to do");
+  });
+
+  test("names the switch that tripped as people do", () => {
+    expect(incidentDetail({ kind: "all", reason: "x" }, null)).toContainEqual(["Frozen", "everything"]);
+    expect(incidentDetail({ kind: "cancel_order" }, null)).toEqual([["Frozen", "cancel order operations"]]);
+  });
+});
