@@ -20,6 +20,9 @@ const WORLD: HouseOptions = {
   env: { QUARANTINE_AFTER_MS: "1500" },
 };
 
+/** So that an answer can be waited for while somebody looks. */
+const PATIENT = { PROVIDER_TIMEOUT_MS: "30000", LEASE_MS: "40000" };
+
 interface Row {
   readonly id: string;
   readonly status: string;
@@ -84,7 +87,7 @@ describe("in quarantine, and nothing at the provider", () => {
     "two people let it be sent again: it happens once, and every card about it ends with that",
     { timeout: LONG_MS },
     () =>
-      inHouse(databases, WORLD, async (house) => {
+      inHouse(databases, { ...WORLD, env: { ...WORLD.env, ...PATIENT } }, async (house) => {
         const { stage, world } = house;
         const desk = onCall(house);
         await stage.start();
@@ -103,7 +106,11 @@ describe("in quarantine, and nothing at the provider", () => {
           /\*Authorise retry\* was asked for by <@U_ONC1>.* waits for a second person/,
         );
         expect(await effects(house)).toEqual([]);
+        stage.fault({ kind: "hang_then_commit", delayMs: 600_000 });
         await desk.press("U_ONC2", "Agree", "authorise retry");
+        await inStatus(house, "ORD-7001", "DISPATCHED");
+        await desk.cardSays("Being sent again: not settled yet", id);
+        await world.payments.control.hurry();
         await inStatus(house, "ORD-7001", "CONFIRMED");
         const settled = await desk.cardSays(id, "Refunded £180.00 GBP");
         await stage.until("the operation's card to be settled", async () => {
