@@ -316,6 +316,27 @@ describe("other doors", () => {
     await waitFor(async () => (await tickets()).length === 1);
   });
 
+  test("whom a message mentions is named in the ticket that the shortcut makes of it", async () => {
+    const w = await start({ mode: "http" });
+    const posted = await w.sandbox.control.post({
+      as: "U_AGENT",
+      channel: "C_GENERAL",
+      text: "@noor and @nobody-here say: refund ORD-10042",
+    });
+    if (!posted.ok) throw new Error(posted.message);
+    const shortcut = {
+      as: "U_SUP1",
+      callbackId: "resolve_with_countersign",
+      message: { channel: "C_GENERAL", ts: posted.ts },
+    };
+    expect(await w.sandbox.control.shortcut(shortcut)).toMatchObject({ ok: true });
+    const [ticket] = await waitFor(async () => {
+      const rows = await tickets();
+      return rows.length === 1 ? rows : null;
+    });
+    expect(ticket?.text).toBe("@noor and @nobody-here say: refund ORD-10042");
+  });
+
   test("the shortcut on a message that is a ticket makes whoever ran it a filer, too", async () => {
     const w = await start({ mode: "http" });
     const ts = await post(w, "U_AGENT", "refund ORD-10042");

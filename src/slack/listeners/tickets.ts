@@ -18,6 +18,7 @@ import { callFailure } from "../call-failure.js";
 import { bindingForm, CANDIDATE, ticketForm } from "../cards/forms.js";
 import { runTitle } from "../cards/run-card.js";
 import { runDetails } from "../cards/run-details.js";
+import { namedText } from "../people/names.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeWithin, linkChannel, listOf, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
@@ -53,8 +54,8 @@ export async function messageArrived(
   lastTry: boolean,
 ): Promise<Reply> {
   const { botUserId } = await ctx.web.identity();
-  const text = plainSlackText(withoutMention(message.wireText, botUserId));
-  if (message.threadTs !== null) return replyArrived(ctx, message, message.threadTs, text);
+  const wire = withoutMention(message.wireText, botUserId);
+  if (message.threadTs !== null) return replyArrived(ctx, message, message.threadTs, plainSlackText(wire));
   if (message.channelId !== ctx.config.channels.tickets) {
     return message.mention
       ? say(`Tickets are filed in ${linkChannel(ctx.config.channels.tickets)}, or with /ticket anywhere.`)
@@ -74,7 +75,7 @@ export async function messageArrived(
     messageTs: message.ts,
     threadTs: message.ts,
     filer: message.userId,
-    text,
+    text: await namedText(ctx, wire),
     files: message.files,
   });
   return NOTHING;
@@ -209,7 +210,7 @@ export async function resolveShortcut(ctx: SlackContext, shortcut: MessageShortc
       : {}),
     filer: shortcut.userId,
     filers: shortcut.author === null ? [] : [shortcut.author],
-    text: plainSlackText(withoutMention(shortcut.wireText, botUserId)),
+    text: await namedText(ctx, withoutMention(shortcut.wireText, botUserId)),
     files: shortcut.files,
   });
   return say(filedSentence(ctx, filed));

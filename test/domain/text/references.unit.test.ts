@@ -6,7 +6,7 @@ import {
   plainSpelling,
   referenceSpellings,
 } from "../../../src/domain/text/references.js";
-import { plainSlackText } from "../../../src/domain/text/slack-text.js";
+import { mentionedUsers, plainSlackText } from "../../../src/domain/text/slack-text.js";
 
 describe("Slack's text as its author saw it", () => {
   it.each([
@@ -28,6 +28,16 @@ describe("Slack's text as its author saw it", () => {
     ["", ""],
   ])("%s", (raw, plain) => {
     expect(plainSlackText(raw)).toBe(plain);
+  });
+
+  it("whom Slack mentions by id alone is named where the name is known, and each is told once", () => {
+    const raw = "<@U1> and <@U2>, <@U1> again; <@U3|sam> and <@x>";
+    expect(mentionedUsers(raw)).toEqual(["U1", "U2"]);
+    const names = new Map([
+      ["U1", "Noor Oncall"],
+      ["U3", "somebody else"],
+    ]);
+    expect(plainSlackText(raw, names)).toBe("@Noor Oncall and @U2, @Noor Oncall again; @sam and @x");
   });
 
   it("never throws and never decodes twice, whatever arrives", () => {
