@@ -3,13 +3,14 @@
  * what they offer ends it, and the provider's count is right.
  */
 import { describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { buttonLabels, type Thread } from "../../src/app/demo/stage.js";
 import { setClockOffset } from "../../src/db/clock.js";
 import { readable } from "../slack/support/see.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, type HouseOptions, inHouse } from "./support/house.js";
 import { KILLED_BY_THEIR_OWN_TEST } from "./support/kill-list.js";
-import { NOTHING_COUNTED, withManyOrders } from "./support/many-orders.js";
+import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 import { onCall } from "./support/on-call.js";
 
 const databases = withDatabases();
