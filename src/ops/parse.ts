@@ -180,7 +180,11 @@ function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedComma
   const kind = kindOf(word);
   if (kind !== null) return freezeCommand(verb, kind, more.join(" "));
   if (LOOKS.has(word.toLowerCase())) {
-    return { ok: false, sentence: "/ops health says what is frozen.", suggestion: "/ops health" };
+    return {
+      ok: false,
+      sentence: `${quoted(word)} is no kind of effect; nothing was turned.`,
+      suggestion: "/ops health",
+    };
   }
   const guess = nearest(word.toLowerCase(), ["all", ...OPERATION_KINDS]);
   // A reason without a kind: the person is told the whole command, because a switch is never turned on a guess.

@@ -206,6 +206,8 @@ function whatHappened(event: EventView, data: Data): string {
     case "settle_confirmed":
       return byPerson(data) ? "Confirmed by a person." : "Confirmed: it happened.";
     case "settle_rejected":
+      if (data.evidence?.probe?.["says"] === "committed")
+        return "Rejected by a person: it was not made as asked for; what was made instead counts as refunded elsewhere.";
       return byPerson(data)
         ? "Rejected by a person: it did not happen; the money is free again."
         : "Rejected: it did not happen; the money is free again.";

@@ -81,3 +81,13 @@ export async function policyVersion(on: SqlRunner, hash: string): Promise<Policy
   kept.set(hash, parsed.policy);
   return parsed.policy;
 }
+
+/** When the policy of this hash was first loaded on this database; null: never. */
+export async function policyLoadedAt(on: SqlRunner, hash: string): Promise<Date | null> {
+  const [row] = await on.sql<{ loaded_at: Date }>(
+    "policy.loaded_at",
+    "SELECT loaded_at FROM policy_versions WHERE hash = $1",
+    [hash],
+  );
+  return row?.loaded_at ?? null;
+}

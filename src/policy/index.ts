@@ -6,6 +6,7 @@ export {
   type ActivePolicy,
   activatePolicy,
   activePolicy,
+  policyLoadedAt,
   policyVersion,
 } from "./active-policy.js";
 export {

@@ -264,6 +264,10 @@ describe("what it shows", () => {
     ]) {
       expect(told).toContain(part);
     }
+    expect(told).toMatch(
+      /^Ticket tkt_\w+, filed \d{4}-\S+Z \(\w+\) by .*; the customer was confirmed by \w+/m,
+    );
+    expect(told).toMatch(/policy [0-9a-f]{64}, known since \d{4}-\S+Z$/m);
   });
 });
 

@@ -160,7 +160,7 @@ describe("in quarantine, and nothing at the provider", () => {
         const again = await desk.cardSays(id, "Before this: *Reject* done by <@U_ONC1>, agreed by <@U_ONC2>");
         expect(readable(again)).toContain("Evidence came that contradicts how it had ended.");
         const shown = await desk.ops("U_ONC1", `show ${id}`);
-        expect(shown).toMatch(/Open incident: Contradicting evidence `inc_/);
+        expect(shown).toMatch(/Incident: Contradicting evidence `inc_/);
         // What was read before the effect came is no answer any more.
         expect(shown).not.toContain("The provider shows nothing of it");
         await desk.press("U_ONC2", "Confirm committed", id);
@@ -240,7 +240,7 @@ describe("the books do not agree", () => {
         const [effect] = await house.world.payments.control.effects();
         expect(readable(await desk.card("confirmed operation without an effect"))).toContain(effect?.id);
         expect(await desk.ops("U_ONC1", `show ${id}`)).toContain(
-          "Open incident: Confirmed operation without an effect",
+          "Incident: Confirmed operation without an effect",
         );
         await inStatus(house, "ORD-7001", "CONFIRMED");
         expect(await effects(house)).toEqual([18_000]);

@@ -100,6 +100,16 @@ describe("a line of the timeline", () => {
     expect(timelineEntry(told).what).toBe(what);
   });
 
+  it("does not say of what was made differently that nothing happened", () => {
+    const probe = { says: "committed", postcondition: "fails", differs: ["amount"] };
+    const told = event({
+      type: "settle_rejected",
+      actor: "slack:U_ONC1",
+      evidence: { verb: "reject", reason: "r", evidence: { reference: "case 8", probe } },
+    });
+    expect(timelineEntry(told).what).toMatch(/^Rejected by a person: it was not made as asked for;/);
+  });
+
   it("names the part that did it by what it did there", () => {
     const by = (type: EventView["type"], actor: string) => timelineEntry(event({ type, actor })).by;
     expect(by("release", "system:approvals")).toEqual({ part: "Countersign, when the votes were complete" });

@@ -1,6 +1,7 @@
 /** What was parked and then decided: its cards and posts say nothing that stops being true while the operation goes on. */
 import { describe, expect, test } from "vitest";
 import type { OperationStatus } from "../../src/domain/operation.js";
+import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
   INCIDENT_KINDS,
@@ -10,6 +11,7 @@ import {
   resolutionCard,
 } from "../../src/slack/cards/ops-cards.js";
 import { opsPost } from "../../src/slack/cards/posts.js";
+import { outcomeOf, resultOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { operationOf } from "./support/views.js";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>
@@ -110,6 +112,25 @@ describe("the post about a decision", () => {
 
   test("says of what was opened again that it waits for a person", () => {
     expect(post("reopen", "QUARANTINED", null)).toContain("waits for a person again");
+  });
+});
+
+describe("rejected because something else was made", () => {
+  const operation = operationOf({
+    status: "REJECTED",
+    resolvedByPerson: true,
+    result: {
+      code: MADE_DIFFERENTLY,
+      detail: "Not carried out as asked: the provider made re_1 of £170.00 GBP instead. Closed by on-call.",
+    },
+  });
+
+  test("is told once, and nobody reads that the provider refused it or that no money moved", () => {
+    for (const text of [outcomeOf(operation), resultOf(operation), standingOf(operation)]) {
+      expect(text.match(/not carried out/giu)).toHaveLength(1);
+      expect(text).not.toMatch(/refused|No money moved/u);
+    }
+    expect(outcomeOf(operation)).toContain("not carried out as asked: the provider made re_1 of £170.00 GBP");
   });
 });
 

@@ -2,6 +2,7 @@ import type { Db } from "../../db/connect.js";
 import { sha256Hex } from "../../domain/canonical.js";
 import { formatMoney, money } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
+import { counted } from "../../domain/text/counted.js";
 import {
   auditOperation,
   eventsOf,
@@ -9,6 +10,7 @@ import {
   type OperationEvent,
   requestOf,
 } from "../../ledger/index.js";
+import { policyLoadedAt } from "../../policy/index.js";
 import { getTicket } from "../../runs/index.js";
 import { CommandFailure } from "../exit.js";
 import { print, printJson } from "../output.js";
@@ -22,7 +24,16 @@ interface Explanation {
   readonly events: readonly OperationEvent[];
   readonly request: Awaited<ReturnType<typeof requestOf>>;
   /** SHA-256 of the ticket's text: as the first event names it, and of the text that is stored now. */
-  readonly ticket: { readonly textHash: string | null; readonly textHashNow: string | null };
+  readonly ticket: {
+    readonly textHash: string | null;
+    readonly textHashNow: string | null;
+    readonly filedAt: Date | null;
+    readonly source: string | null;
+    /** Who confirmed whom it is about; null: nobody did. */
+    readonly customerConfirmedBy: string | null;
+  };
+  /** Since when the policy that judged it is known here; null: it is not. */
+  readonly policyLoadedAt: Date | null;
   readonly audit: OperationAudit;
 }
 
@@ -54,23 +65,35 @@ async function gather(db: Db, operation: Operation): Promise<Explanation> {
     ticket: {
       textHash: typeof textHash === "string" ? textHash : null,
       textHashNow: ticket === null ? null : sha256Hex(ticket.text),
+      filedAt: ticket?.createdAt ?? null,
+      source: ticket?.source ?? null,
+      customerConfirmedBy: ticket?.boundBy ?? null,
     },
+    policyLoadedAt: await policyLoadedAt(db, operation.policyHash),
     audit,
   };
 }
 
-function json({ operation, events, request, ticket, audit }: Explanation): Record<string, unknown> {
+function json({
+  operation,
+  events,
+  request,
+  ticket,
+  policyLoadedAt,
+  audit,
+}: Explanation): Record<string, unknown> {
   return {
     operation: operationJson(operation),
     ticket: { id: operation.ticketId, ...ticket },
     policyHash: operation.policyHash,
+    policyLoadedAt,
     request,
     events,
     chain: { intact: audit.broken.length === 0, ...audit },
   };
 }
 
-function lines({ operation, events, request, ticket, audit }: Explanation): string[] {
+function lines({ operation, events, request, ticket, policyLoadedAt, audit }: Explanation): string[] {
   const amount =
     operation.amountMinor === 0n
       ? ""
@@ -78,20 +101,28 @@ function lines({ operation, events, request, ticket, audit }: Explanation): stri
   const target = operation.orderRef ?? operation.subscriptionRef ?? "";
   return [
     `${operation.id}: ${operation.kind}${amount} on ${target} for ${operation.customerRef}: ${operation.status}`,
-    `Ticket ${operation.ticketId ?? "none"}, filed by ${operation.filers.join(", ")}; SHA-256 of its text ${ticket.textHash ?? "not recorded"}: ${textStands(ticket)}`,
-    `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}`,
+    `Ticket ${operation.ticketId ?? "none"}, filed${filedWords(ticket)} by ${operation.filers.join(", ")}; the customer ${
+      ticket.customerConfirmedBy === null
+        ? "was confirmed by nobody"
+        : `was confirmed by ${ticket.customerConfirmedBy}`
+    }`,
+    `SHA-256 of its text ${ticket.textHash ?? "not recorded"}: ${textStands(ticket)}`,
+    `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}${policyLoadedAt === null ? "" : `, known since ${policyLoadedAt.toISOString()}`}`,
     `Key ${operation.idempotencyKey}; request ${request === null ? "none" : JSON.stringify(request)}`,
     `Provider's reference: ${operation.providerRef ?? "none"}`,
     "",
     ...events.map(timelineText),
     "",
-    `Chain: ${audit.events} events, each following from the one before; the last is ${audit.headHash}`,
+    `Chain: ${counted(audit.events, "event")}, each following from the one before; the last is ${audit.headHash}`,
     ...audit.blocks.map(
       ({ seq, hash, sealedAt }) => `Sealed in block ${seq}, ${sealedAt.toISOString()}: ${hash}`,
     ),
     ...(audit.unsealed === 0 ? [] : [`Not sealed yet: ${audit.unsealed}`]),
   ];
 }
+
+const filedWords = ({ filedAt, source }: Explanation["ticket"]): string =>
+  filedAt === null ? "" : ` ${filedAt.toISOString()} (${source ?? "?"})`;
 
 function textStands({ textHash, textHashNow }: Explanation["ticket"]): string {
   if (textHashNow === null) return "the ticket is not there";

@@ -407,7 +407,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "effect without an operation",
         meaning: "The provider shows an effect that no approved operation of ours explains.",
-        next: "Freeze everything (`/ops freeze`) unless it is: somebody else may hold the provider's key.",
+        next: "Freeze everything (`/ops freeze`) if it is not frozen yet: somebody else may hold the provider's key.",
       };
     case "missing_effect":
       return {
@@ -419,7 +419,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "duplicate effect",
         meaning: "The provider shows more than one effect for one operation.",
-        next: "Freeze refunds (`/ops freeze refund`) unless they are, keep both references, tell finance.",
+        next: "Freeze refunds (`/ops freeze refund`) if they are not frozen yet, keep both references, tell finance.",
       };
     case "contradiction":
       return {
@@ -461,7 +461,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "frozen automatically",
         meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
-        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw`.",
+        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw` and close this.",
       };
     case "row_changed":
       return {

@@ -160,7 +160,7 @@ export function opsShow(view: OperationView): Message {
 /** What lies open about it besides its state: findings, a decision that waits for its second person, an approval. */
 function pendingBlocks({ operation, openIncidents, openResolution, approval }: OperationView): KnownBlock[] {
   const findings = openIncidents.map(
-    ({ id, kind }) => `• Open incident: ${esc(incidentTitle(kind), 60)} \`${esc(id, 60)}\``,
+    ({ id, kind }) => `• Incident: ${esc(incidentTitle(kind), 60)} \`${esc(id, 60)}\``,
   );
   const asked =
     openResolution === null
@@ -177,7 +177,7 @@ function pendingBlocks({ operation, openIncidents, openResolution, approval }: O
           `• Waits for the approval of ${approval.approversNeeded} from ${esc(approval.role, 60)} until ${localTime(approval.expiresAt)}`,
         ];
   const lines = [...findings, ...asked, ...waits];
-  return lines.length === 0 ? [] : [ours("*Open*"), ...chunks(lines, "")];
+  return lines.length === 0 ? [] : [ours("*Still open*"), ...chunks(lines, "")];
 }
 
 /** Oldest first; what was last asked only where nothing newer has come since. */

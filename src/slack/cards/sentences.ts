@@ -160,7 +160,7 @@ export function standingOf(operation: OperationFacts): string {
     case "CONFIRMED":
       return "done";
     case "REJECTED":
-      return "refused by the provider";
+      return operation.resolvedByPerson ? "not carried out, closed by on-call" : "refused by the provider";
     case "DENIED":
       return "denied";
     case "EXPIRED":
@@ -193,11 +193,13 @@ export function outcomeOf(operation: OperationFacts): string {
     case "CONFIRMED":
       return confirmed(operation);
     case "REJECTED":
+      // Of what the provider made instead, the detail speaks, and it begins with what was not done.
+      if (isMadeDifferently(operation))
+        return `${what}: ${lowered(detailOf(operation) ?? "not carried out as asked.")}`;
       return join([
         `${what}: not carried out.`,
         detailOf(operation) ?? "The provider refused it.",
-        // Of what the provider made instead, the detail speaks.
-        operation.kind === "refund" && operation.result?.code !== MADE_DIFFERENTLY ? "No money moved." : null,
+        operation.kind === "refund" ? "No money moved." : null,
       ]);
     case "DENIED":
       return join([`${what}: denied.`, detailOf(operation), "Nothing was sent."]);
@@ -253,6 +255,7 @@ export function resultOf(operation: OperationFacts): string {
       return join([done, operation.providerRef === null ? null : `Reference ${operation.providerRef}.`]);
     }
     case "REJECTED":
+      if (isMadeDifferently(operation)) return detail ?? "Not carried out as asked.";
       return join(["Not carried out.", detail ?? "The provider refused it."]);
     case "DENIED":
     case "EXPIRED":
@@ -273,6 +276,9 @@ const CANCELLED = {
   cancel_subscription: ({ atPeriodEnd }: Pick<OperationFacts, "atPeriodEnd">) =>
     atPeriodEnd === true ? "Cancelled; it ends with its paid period." : "Cancelled.",
 } as const;
+
+const isMadeDifferently = ({ result }: Pick<OperationFacts, "result">): boolean =>
+  result?.code === MADE_DIFFERENTLY;
 
 /** Nothing had failed: the filer's word alone was missing, and the same is done without an approval. */
 const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "binding_confirmed";
