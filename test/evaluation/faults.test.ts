@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock, systemIds } from "../../src/app/system.js";
-import { allCells, runMatrix } from "../../src/evaluation/faults/matrix.js";
+import { allCells, cellsOutOfReach, runMatrix } from "../../src/evaluation/faults/matrix.js";
 import { matrixReport } from "../../src/evaluation/faults/report.js";
 import { openWorld, type World } from "../../src/evaluation/faults/world.js";
 import { withDatabase } from "../support/database.js";
@@ -53,6 +53,17 @@ describe("the fault matrix", () => {
     expect(newKey).toMatchObject({ episodes: 12, unauthorised: 12 });
     // It sends nothing where it cannot read first.
     expect(verify.unauthorised).toBeGreaterThan(0);
+  });
+
+  test("what is not in the plan cannot happen: the worker never comes by those crash points", {
+    timeout: 600_000,
+  }, async () => {
+    const cells = cellsOutOfReach();
+    expect(cells.length).toBeGreaterThan(0);
+    const report = matrixReport(
+      await runMatrix(world, { episodes: cells.length, seed: 20_261_130, cells, arms: ["ours"] }),
+    );
+    expect(report.arms.ours).toMatchObject({ episodes: 0, notFired: cells.length });
   });
 
   test("the plan has cells of every fault, so that none is skipped by a typing mistake", () => {

@@ -72,6 +72,11 @@ function printReport(report: MatrixReport): void {
     print(`WRONG  ${mode} at ${contract}, crash ${crash}: ${problem}`);
   }
   for (const problem of report.audit) print(`WRONG  audit chain: ${problem}`);
+  const { cells: all, played, fired, neverFired } = report.coverage;
+  print(
+    `Cells of fault, provider and crash point: ${all}; played ${played}; fault and crash happened in ${fired}.`,
+  );
+  if (neverFired.length > 0) print(`Never happened: ${neverFired.join(", ")}.`);
   print(
     report.right
       ? `Seed ${report.seed}: nothing wrong with ours in ${report.arms.ours.episodes} episodes whose fault really fired.`

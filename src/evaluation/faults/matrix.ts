@@ -7,10 +7,11 @@ import { ours } from "../arms/ours.js";
 import { fileOwner } from "../arms/owner.js";
 import { verifyThenRetry } from "../arms/verify-then-retry.js";
 import { CONTRACT_NAMES, providerContract } from "./contracts.js";
-import { CRASH_POINTS, lossOf } from "./crash-points.js";
+import { CRASH_POINTS } from "./crash-points.js";
 import { expectedEnds } from "./expected.js";
 import { MODE_NAMES, MODES } from "./modes.js";
 import { seededRandom } from "./random.js";
+import { passes } from "./reach.js";
 import { type Cell, planScenarios, type Scenario } from "./scenario.js";
 import { type Counted, type Score, score } from "./score.js";
 import type { World } from "./world.js";
@@ -51,37 +52,39 @@ export interface MatrixOptions {
   readonly seed: number;
   /** The part of the plan that this world plays; all of it when left out. */
   readonly share?: Share;
+  /** Of which the plan is made; all that can happen when left out. */
+  readonly cells?: readonly Cell[];
+  /** Who plays; everybody when left out. */
+  readonly arms?: readonly ArmName[];
   /** Only these cells; all when left out. */
   readonly only?: (cell: Cell) => boolean;
   readonly onEpisode?: (done: number, of: number) => void;
 }
 
-/** Faults after which the ledger itself knows the outcome, so that no reconciler looks. */
-const SETTLED_AT_ONCE: ReadonlySet<string> = new Set([
-  "none",
-  "refused-before-send",
-  "rate-limited",
-  "business-rejection",
-  "succeeded-then-failed",
-  "webhook-overtakes",
-]);
-
-/** Every cell in which the fault can take effect. */
-export function allCells(): Cell[] {
-  return MODE_NAMES.flatMap((mode) =>
+/** Every fault, provider and crash point for which the table has a right end. */
+const tableCells = (): Cell[] =>
+  MODE_NAMES.flatMap((mode) =>
     CONTRACT_NAMES.flatMap((contract) =>
-      CRASH_POINTS.filter(
-        (crash) =>
-          expectedEnds(mode, contract, crash) !== null &&
-          !(lossOf(crash) === "looking" && SETTLED_AT_ONCE.has(mode)),
-      ).map((crash) => ({ mode, contract, crash })),
+      CRASH_POINTS.filter((crash) => expectedEnds(mode, contract, crash) !== null).map((crash) => ({
+        mode,
+        contract,
+        crash,
+      })),
     ),
   );
-}
+
+const isPassed = ({ mode, contract, crash }: Cell): boolean => passes(mode, contract, crash);
+
+/** Every cell in which fault and crash can happen. */
+export const allCells = (): Cell[] => tableCells().filter(isPassed);
+
+/** Cells that are not in the plan because the worker never comes by their crash point (`reach.ts`). */
+export const cellsOutOfReach = (): Cell[] => tableCells().filter((cell) => !isPassed(cell));
 
 export async function runMatrix(world: World, options: MatrixOptions): Promise<MatrixRun> {
-  const arms: readonly Arm[] = [ours(await fileOwner(world)), naiveRetry, verifyThenRetry, newKeyPerAttempt];
-  const cells = allCells().filter(options.only ?? (() => true));
+  const every: readonly Arm[] = [ours(await fileOwner(world)), naiveRetry, verifyThenRetry, newKeyPerAttempt];
+  const arms = every.filter(({ name }) => options.arms?.includes(name) ?? true);
+  const cells = (options.cells ?? allCells()).filter(options.only ?? (() => true));
   const { index, of } = options.share ?? { index: 0, of: 1 };
   // The whole plan is made from the seed and then shared out, so that the number of worlds decides nothing.
   const plan = planScenarios(
