@@ -7,8 +7,8 @@
  * 2. A connection that is lost while COMMIT is on its way leaves it unknown whether the transaction happened: `CommitUnknownError`,
  *    and it is the caller's business to look.
  * 3. A transaction without a statement never reaches the database.
- * 4. Statements that are asked for at once go one after another: a connection runs one at a time, and what has not gone when the
- *    transaction ends never goes.
+ * 4. Statements that are asked for at once, or while others are under way, travel together in the order of asking and fail together: each
+ *    still sees what those before it did. What has not gone when the transaction ends never goes.
  */
 import type pg from "pg";
 import type { Isolation, Tx } from "../domain/ports/database.js";
@@ -42,6 +42,12 @@ export interface Asked extends BatchStatement {
   readonly alone: boolean;
 }
 
+interface Waiting {
+  readonly asked: Asked;
+  /** Null: nobody needs its rows. */
+  readonly asker: { resolve(rows: readonly unknown[]): void; reject(error: unknown): void } | null;
+}
+
 export interface TransactionParts {
   readonly client: pg.PoolClient;
   readonly types: pg.CustomTypesConfig;
@@ -57,10 +63,11 @@ export class Transaction {
   #beginning = false;
   /** The first batch has failed, and whether BEGIN was part of that is not known yet. */
   #inDoubt = false;
-  /** Settles, never rejects, with the statement that is under way. */
+  /** What was asked for and has not gone, in the order of asking. */
+  readonly #queue: Waiting[] = [];
+  /** Settles, never rejects, when nothing is under way. */
   #underWay: Promise<void> | undefined;
   #open = true;
-  #later: BatchStatement[] = [];
 
   constructor(parts: TransactionParts) {
     this.#parts = parts;
@@ -73,41 +80,61 @@ export class Transaction {
     },
     later: (name, text, params) => {
       if (!this.#open) throw ended();
-      this.#later.push(this.#parts.asked(name, text, params));
+      this.#queue.push({ asked: this.#parts.asked(name, text, params), asker: null });
     },
-    sql: async <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
-      if (!this.#open) throw ended();
+    sql: <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
+      if (!this.#open) return Promise.reject(ended());
       const asked = this.#parts.asked(name, text, params);
-      return this.#inTurn(async () => {
-        if (asked.alone) {
-          await this.#flush();
-          return (await this.#parts.client.query(asked.text)).rows as R[];
-        }
-        const answers = await this.#send([asked]);
-        return (answers.at(-1)?.rows ?? []) as R[];
+      return new Promise<R[]>((resolve, reject) => {
+        this.#queue.push({ asked, asker: { resolve: (rows) => resolve(rows as R[]), reject } });
+        this.#underWay ??= this.#drain();
       });
     },
   };
 
-  /** Waits for the statement that is under way. Who waits for the same one goes in the order of asking. */
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#underWay !== undefined) await this.#underWay;
-    if (!this.#open) throw ended();
-    const mine = work();
-    const over = (): void => {
-      this.#underWay = undefined;
-    };
-    this.#underWay = mine.then(over, over);
-    return mine;
+  /** Sends what somebody waits for, until nobody does. Begins when whoever asks has asked for everything that they want at once. */
+  async #drain(): Promise<void> {
+    await Promise.resolve();
+    while (this.#open) {
+      const waiting = this.#takeAwaited();
+      if (waiting.length === 0) break;
+      try {
+        const rows = await this.#answers(waiting);
+        for (const [at, { asker }] of waiting.entries()) asker?.resolve(rows[at] ?? []);
+      } catch (error) {
+        for (const { asker } of waiting) asker?.reject(error);
+      }
+    }
+    this.#underWay = undefined;
+    if (!this.#open) for (const { asker } of this.#queue) asker?.reject(ended());
+  }
+
+  /** Up to the last that somebody waits for; a text of several statements goes by itself. */
+  #takeAwaited(): Waiting[] {
+    const alone = this.#queue.findIndex(({ asked }) => asked.alone);
+    const last = this.#queue.findLastIndex(({ asker }) => asker !== null);
+    const count = alone === 0 ? 1 : alone > 0 && alone <= last ? alone : last + 1;
+    return this.#queue.splice(0, count);
+  }
+
+  async #answers(waiting: readonly Waiting[]): Promise<(readonly unknown[])[]> {
+    const [first] = waiting;
+    if (first?.asked.alone === true) {
+      if (this.#begun === undefined || this.#beginning) await this.#send([]);
+      return [(await this.#parts.client.query(first.asked.text)).rows as unknown[]];
+    }
+    const answers = await this.#send(waiting.map(({ asked }) => asked));
+    return answers.slice(-waiting.length).map(({ rows }) => rows);
   }
 
   /** Sends what is left and COMMIT; then calls back. Nothing is sent where nothing was before. */
   async commit(): Promise<void> {
     this.#open = false;
-    if (this.#begun !== undefined || this.#later.length > 0) {
+    const left = this.#queue.filter(({ asker }) => asker === null).map(({ asked }) => asked);
+    if (this.#begun !== undefined || left.length > 0) {
       let answers: BatchAnswer[];
       try {
-        answers = await this.#send([COMMIT]);
+        answers = await this.#send([...left, COMMIT]);
       } catch (error) {
         const failure = dbFailure(error);
         if (failure?.kind === "connection" || failure?.kind === "shutdown")
@@ -142,11 +169,11 @@ export class Transaction {
     }
   }
 
-  /** What waits to be sent, BEGIN if need be, and these. */
+  /** These, after BEGIN if need be. */
   async #send(statements: readonly BatchStatement[]): Promise<BatchAnswer[]> {
+    const { client, types, isolation } = this.#parts;
     if (this.#begun === undefined) {
-      const batch = [BEGIN[this.#parts.isolation], ...this.#takeLater(), ...statements];
-      const begun = runBatch(this.#parts.client, this.#parts.types, batch);
+      const begun = runBatch(client, types, [BEGIN[isolation], ...statements]);
       this.#beginning = true;
       this.#begun = begun.then(
         () => {
@@ -161,22 +188,12 @@ export class Transaction {
     }
     if (this.#beginning) await this.#begun;
     // An error comes before the server's word on what it leaves the connection in; an empty batch waits for that.
-    if (this.#inDoubt) await runBatch(this.#parts.client, this.#parts.types, []);
+    if (this.#inDoubt) await runBatch(client, types, []);
     this.#inDoubt = false;
-    if (this.#parts.client.getTransactionStatus() === "I") {
+    if (client.getTransactionStatus() === "I") {
       throw new Error("the transaction did not begin");
     }
-    return runBatch(this.#parts.client, this.#parts.types, [...this.#takeLater(), ...statements]);
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#begun === undefined || this.#beginning || this.#later.length > 0) await this.#send([]);
-  }
-
-  #takeLater(): BatchStatement[] {
-    const later = this.#later;
-    this.#later = [];
-    return later;
+    return runBatch(client, types, statements);
   }
 }
 

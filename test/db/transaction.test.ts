@@ -65,6 +65,64 @@ describe("a transaction", () => {
     expect(await refs()).toEqual([]);
   });
 
+  it("takes one round trip for what was asked for at once, in the order of asking, each seeing those before it", () =>
+    onOneConnection(async (db) => {
+      let sent = 0;
+      db.pool.on("connect", (client) => {
+        const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+        Object.assign(client, {
+          query: (...args: unknown[]) => {
+            sent += 1;
+            return query(...args);
+          },
+        });
+      });
+      const COUNT = "SELECT count(*)::int AS n FROM customers WHERE name = $1";
+      const counts = await db.tx(async (tx) => {
+        const answers = await Promise.all([
+          tx.sql("test.customer", INSERT, ["CUS-1"]),
+          tx.sql("test.count", COUNT, ["n"]),
+          Promise.resolve().then(() => tx.later("test.customer", INSERT, ["CUS-2"])),
+          Promise.resolve().then(() => tx.sql("test.count", COUNT, ["n"])),
+        ]);
+        tx.later("test.customer", INSERT, ["CUS-3"]);
+        return [answers[1], answers[3]];
+      });
+      expect(counts).toEqual([[{ n: 1 }], [{ n: 2 }]]);
+      // BEGIN with the first two, the third and fourth as soon as those are answered, the last with COMMIT.
+      expect(sent).toBeLessThanOrEqual(3);
+      expect(await refs()).toEqual(["CUS-1", "CUS-2", "CUS-3"]);
+    }));
+
+  it("keeps the order of asking around a text of several statements, which goes by itself", async () => {
+    const NAMES = "SELECT DISTINCT name FROM customers";
+    await database.db.tx(async (tx) => {
+      const several = "UPDATE customers SET name = 'b'; UPDATE customers SET email = 'b'";
+      tx.later("test.customer", INSERT, ["CUS-1"]);
+      const [before, , after] = await Promise.all([
+        tx.sql("test.names", NAMES),
+        tx.sql(undefined, several),
+        tx.sql("test.names", NAMES),
+      ]);
+      expect([before, after]).toEqual([[{ name: "n" }], [{ name: "b" }]]);
+    });
+  });
+
+  it("tells everybody who asked at once of the first error, and commits nothing", async () => {
+    const failed = database.db.tx(async (tx) => {
+      const all = await Promise.allSettled([
+        tx.sql("test.customer", INSERT, ["CUS-1"]),
+        tx.sql("test.divide", "SELECT 1 / $1::int AS n", [0]),
+        tx.sql("test.customer", INSERT, ["CUS-2"]),
+      ]);
+      expect(all.map((one) => (one.status === "rejected" ? String(one.reason) : one.status))).toEqual(
+        Array.from({ length: 3 }, () => expect.stringContaining("division by zero")),
+      );
+    });
+    await expect(failed).rejects.toThrow("rolled back");
+    expect(await refs()).toEqual([]);
+  });
+
   it("without a statement never reaches the database, and still calls back", () =>
     onOneConnection(async (db) => {
       let called = 0;

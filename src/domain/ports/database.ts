@@ -14,7 +14,10 @@ export interface SqlRunner {
   sql<R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]>;
 }
 
-/** Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. */
+/**
+ * Inside `Db.tx`: the same call, on the transaction's connection. Must not be used after the function has returned. Statements that are
+ * asked for at once (`Promise.all`) travel together: one round trip, in the order of asking, each after the one before has run.
+ */
 export interface Tx extends SqlRunner {
   readonly kind: "tx";
   /**
