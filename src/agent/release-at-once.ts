@@ -33,9 +33,14 @@ export async function releaseAtOnce(ctx: AgentCtx, decided: DecidedTurn): Promis
     const { outcome } = await ctx.gate.release(heldTurn(view, turn, open), {
       people: decided.people,
       onReleased: async (tx, answers) => {
-        await storeAnswers(tx, ctx, view, open, answers);
         const { id: runId, version } = view.run;
-        if (!(await handOnReleased(tx, { runId, version, turnId: turn.id }))) throw new DrivenElsewhere();
+        const handOn = (): Promise<boolean> => handOnReleased(tx, { runId, version, turnId: turn.id });
+        const stored = storeAnswers(tx, ctx, view, open, answers);
+        // One statement for each prepared call, asked for by now: the run's row may travel behind them. Others ask for more.
+        const handed = answers.every(({ outcome }) => outcome === "prepared")
+          ? (await Promise.all([stored, handOn()]))[1]
+          : await stored.then(handOn);
+        if (!handed) throw new DrivenElsewhere();
       },
     });
     if (outcome !== "released") return "left";

@@ -21,11 +21,20 @@ import { deny, expireNow, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
 import { decisionOf, standingOf, successorOf } from "./standing.js";
 import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
-import type { DecideClick, DecideOutcome, MayDeny, ReadPeople, UndoClick } from "./types.js";
+import type { DecideClick, DecideOutcome, MayDeny, PersonAhead, ReadPeople, UndoClick } from "./types.js";
 
 /** Decides one click. Never throws for what a person, Slack or another click did; a failing database is `try_again`. */
 export async function decide(ctx: ApprovalsContext, click: DecideClick): Promise<DecideOutcome> {
   return decided(await answer(ctx, { ...click, undo: false }));
+}
+
+/** Begins to read who clicked, as a decision on the click asks for them. */
+export function readAhead(ctx: Pick<ApprovalsContext, "clock" | "directory">, userId: string): PersonAhead {
+  const readAt = ctx.clock.now().getTime();
+  const reading = ctx.directory.person(userId, { maxAgeMs: ASK_MAX_AGE_MS });
+  // Whoever decides hears of a failure; if nobody does, nobody needs to.
+  reading.catch(() => undefined);
+  return { userId, readAt, reading };
 }
 
 /** The visible Undo: a no without a note, while the approved operation has not left. Same people as for a vote. */
@@ -44,7 +53,7 @@ function decided(outcome: Answer): DecideOutcome {
  */
 export async function lookBeforeDeny(
   ctx: ApprovalsContext,
-  click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId">,
+  click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId" | "ahead">,
 ): Promise<DecideOutcome | MayDeny> {
   return answer(ctx, { ...click, verdict: "deny", undo: false, look: true });
 }
@@ -67,8 +76,9 @@ async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
   // A COMMIT whose answer is lost may have stored the vote: the same click once more finds it, or stores it now.
   let inDoubt = false;
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
-    const readAt = ctx.clock.now().getTime();
-    const reading = await ctx.directory.person(click.userId, { maxAgeMs: ASK_MAX_AGE_MS });
+    const begun = tries === 1 && click.ahead?.userId === click.userId ? click.ahead : null;
+    const { readAt, reading: asked } = begun ?? readAhead(ctx, click.userId);
+    const reading = await asked;
     try {
       const hearing = withPeople(ctx, { readings: new Map([[click.userId, reading]]), readAt });
       return await ctx.db.tx((tx) => answerIn(tx, hearing, { ...click, approvalId }, reading, readAt));
@@ -114,14 +124,17 @@ async function answerIn(
   reading: PersonReading,
   readAt: number,
 ): Promise<Answer> {
-  const locked = await lockWithSiblings(tx, click.approvalId);
+  const [locked, present, policy] = await Promise.all([
+    lockWithSiblings(tx, click.approvalId),
+    readPresent(tx, click.approvalId),
+    ctx.activePolicy(tx),
+  ]);
   const approval = locked.find((candidate) => candidate.id === click.approvalId);
   if (approval === undefined) return { outcome: "not_found" };
+  if (present === null) throw new Error(`operation ${approval.operationId} is gone`);
   if (ctx.clock.now().getTime() - readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS)
     throw new ReadingTooOld();
 
-  const present = await readPresent(tx, approval);
-  const policy = await ctx.activePolicy(tx);
   const asked: Click = {
     cardVersion: click.cardVersion ?? approval.cardVersion,
     verdict: click.verdict,
@@ -144,16 +157,16 @@ interface Present {
   readonly frozen: boolean;
 }
 
-/** Read after the approval's lock: an operation that awaits its approval cannot move without it. */
-async function readPresent(tx: Tx, approval: Approval): Promise<Present> {
+/** Asked for after the approval's lock: an operation that awaits its approval cannot move without it. */
+async function readPresent(tx: Tx, id: Approval["id"]): Promise<Present | null> {
   const [row] = await tx.sql<{ status: OperationStatus; filers: string[]; now: Date; frozen: boolean }>(
     "approvals.present",
     `SELECT status, filers, countersign_now() AS now,
        EXISTS (SELECT 1 FROM freeze_switches f WHERE f.frozen AND f.kind IN ('all', o.kind)) AS frozen
-     FROM operations o WHERE id = $1`,
-    [approval.operationId],
+     FROM operations o WHERE id = (SELECT operation_id FROM approvals WHERE id = $1)`,
+    [id],
   );
-  if (row === undefined) throw new Error(`operation ${approval.operationId} is gone`);
+  if (row === undefined) return null;
   return { operationStatus: row.status, filers: row.filers, now: row.now, frozen: row.frozen };
 }
 

@@ -14,7 +14,7 @@ export {
   stillHolds,
 } from "./claim.js";
 export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
-export { decide, lookBeforeDeny, undo } from "./decide.js";
+export { decide, lookBeforeDeny, readAhead, undo } from "./decide.js";
 export { ownerGone } from "./gone.js";
 export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
 export { type HeldTurn, type ReleaseMore, releaseTurn } from "./release.js";
@@ -31,6 +31,7 @@ export type {
   Holds,
   ListedApproval,
   MayDeny,
+  PersonAhead,
   ReadPeople,
   ReleaseOutcome,
   TurnCall,

@@ -33,11 +33,17 @@ export async function vote(
 ): Promise<{ approval: Approval; waitsFor: number }> {
   storeVote(tx, ctx, approval, voter, "approve");
   if (completes) {
-    const after = await move(tx, ctx, approval, { to: "APPROVED" });
-    return { approval: after, waitsFor: await tellTurn(tx, ctx, after) };
+    const [after, waitsFor] = await Promise.all([
+      move(tx, ctx, approval, { to: "APPROVED" }),
+      tellTurn(tx, ctx, approval),
+    ]);
+    return { approval: after, waitsFor };
   }
-  await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
-  return { approval: (await getApproval(tx, approval.id)) ?? approval, waitsFor: 0 };
+  const [after] = await Promise.all([
+    getApproval(tx, approval.id),
+    ctx.notices.touch(tx, { kind: "approval", id: approval.id }),
+  ]);
+  return { approval: after ?? approval, waitsFor: 0 };
 }
 
 /** Stores a no and ends the operation. null: the operation has left; nothing was written. */

@@ -15,6 +15,7 @@ import type { Approval, Change } from "../domain/approval.js";
 import { changesText } from "../domain/approval-words.js";
 import { operationKey } from "../domain/identity.js";
 import type { ApprovalId, OperationId, RunId, TurnId } from "../domain/ids.js";
+import type { Policy } from "../domain/policy/policy.js";
 import * as ledger from "../ledger/index.js";
 import { voteFacts } from "./audit.js";
 import { changesToJson } from "./binding-json.js";
@@ -61,8 +62,10 @@ export async function releaseTurn(
     try {
       return await ctx.db.tx(async (tx) => {
         const outcome = await releaseIn(tx, ctx, turn, voters);
-        if (outcome.outcome === "released") await onReleased(tx, outcome.calls);
-        return outcome;
+        if (outcome.outcome !== "released") return outcome;
+        // The approvals' rows are asked for first: those of runs come last.
+        await Promise.all([outcome.mark(), onReleased(tx, outcome.calls)]);
+        return { outcome: "released", calls: outcome.calls };
       });
     } catch (error) {
       if (!(error instanceof ReadAgain)) throw error;
@@ -78,13 +81,22 @@ async function readVotersOf(ctx: ApprovalsContext, turn: HeldTurn): Promise<Read
   return { readAt, readings: await readPeople(ctx.directory, complete.flatMap(yesVoters), ASK_MAX_AGE_MS) };
 }
 
+type Unreleased = Exclude<ReleaseOutcome<ledger.PerCall>, { outcome: "released" }>;
+/** `mark` writes the approvals' own rows. */
+interface Released {
+  readonly outcome: "released";
+  readonly calls: readonly ledger.PerCall[];
+  readonly mark: () => Promise<void>;
+}
+
 async function releaseIn(
   tx: Tx,
   ctx: ApprovalsContext,
   asked: HeldTurn,
   people: ReadPeople,
-): Promise<ReleaseOutcome<ledger.PerCall>> {
-  const approvals = await expireOverdue(tx, ctx, await lockTurn(tx, asked.turnId));
+): Promise<Released | Unreleased> {
+  const [locked, policy] = await Promise.all([lockTurn(tx, asked.turnId), ctx.activePolicy(tx)]);
+  const approvals = await expireOverdue(tx, ctx, locked);
   const turn = withOperations(asked, approvals);
   const undecided = idsOf(approvals, "PENDING");
   if (undecided.length > 0) return { outcome: "still_held", waiting: undecided, rearmed: [] };
@@ -94,7 +106,7 @@ async function releaseIn(
     throw new ReadAgain();
   }
   lockWorld(tx, operationIds(turn), orderRefs(turn));
-  const compared = await compareAll(tx, ctx, complete, people.readings);
+  const compared = await compareAll(tx, ctx, complete, { policy, readings: people.readings });
   // Looked at after the wait for the locks and after they were judged.
   if (
     complete.length > 0 &&
@@ -103,7 +115,7 @@ async function releaseIn(
     throw new ReadAgain();
   }
   if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
-  return prepareAll(tx, ctx, turn, approvals, compared.changes);
+  return prepareAll(tx, ctx, turn, approvals, compared);
 }
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
@@ -135,6 +147,12 @@ async function expireOverdue(
   return after;
 }
 
+/** What was read of the complete approvals, all at once. */
+interface Compared {
+  readonly changes: ReadonlyMap<ApprovalId, readonly Change[]>;
+  readonly votes: ReadonlyMap<ApprovalId, readonly ledger.VoteFact[]>;
+}
+
 /**
  * World and voters of every complete approval, before anything is reserved here. What a sibling set aside before the card was
  * made is part of what the card showed, so nothing of the turn is left out of the balance.
@@ -143,16 +161,22 @@ async function compareAll(
   tx: Tx,
   ctx: ApprovalsContext,
   complete: readonly Approval[],
-  readings: VoterReadings,
-): Promise<{ changes: ReadonlyMap<ApprovalId, readonly Change[]>; unreadable: string | null }> {
-  const policy = await ctx.activePolicy(tx);
-  const changes = new Map<ApprovalId, readonly Change[]>();
-  for (const approval of complete) {
-    const compared = await compareWorldAndVoters(tx, ctx, approval, { policy, readings, together: [] });
-    if (compared.unreadable !== null) return { changes, unreadable: compared.unreadable };
-    changes.set(approval.id, compared.changes);
-  }
-  return { changes, unreadable: null };
+  present: { readonly policy: Policy; readonly readings: VoterReadings },
+): Promise<Compared & { readonly unreadable: string | null }> {
+  const each = await Promise.all(
+    complete.map(async (approval) => {
+      const [compared, votes] = await Promise.all([
+        compareWorldAndVoters(tx, ctx, approval, { ...present, together: [] }),
+        voteFacts(tx, approval.id),
+      ]);
+      return { ...compared, id: approval.id, votes };
+    }),
+  );
+  return {
+    changes: new Map(each.map(({ id, changes }) => [id, changes])),
+    votes: new Map(each.map(({ id, votes }) => [id, votes])),
+    unreadable: each.find(({ unreadable }) => unreadable !== null)?.unreadable ?? null,
+  };
 }
 
 /**
@@ -164,14 +188,18 @@ async function prepareAll(
   ctx: ApprovalsContext,
   turn: HeldTurn,
   locked: readonly Approval[],
-  worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
-): Promise<ReleaseOutcome<ledger.PerCall>> {
+  compared: Compared,
+): Promise<Released | Unreleased> {
   const rearmed: ApprovalId[] = [];
   let approvals = locked;
+  const released = (calls: readonly ledger.PerCall[]): Released => {
+    const known = approvals;
+    return { outcome: "released", calls, mark: () => markReleased(tx, ctx, known, calls) };
+  };
   for (let pass = 0; pass <= turn.calls.length; pass += 1) {
     const found = new Map<OperationId, readonly Change[]>();
     const calls = await ledger.prepareTurn(tx, ctx.ledger, {
-      calls: await entriesOf(tx, turn, approvals, worldChanges, found),
+      calls: await entriesOf(tx, turn, approvals, compared, found),
       judge: ctx.judge,
       onHold: async (on, held) => {
         const armed = await request(on, ctx, {
@@ -184,19 +212,17 @@ async function prepareAll(
         rearmed.push(armed.id);
       },
     });
-    await bury(tx, ctx, { approvals, calls, worldChanges, found, rearmed });
+    await bury(tx, ctx, { approvals, calls, worldChanges: compared.changes, found, rearmed });
     const drifted = calls.some((call) => call.outcome === "drifted");
     const held = calls.some((call) => call.outcome === "held");
     if (!drifted && !held && rearmed.length === 0) {
-      await markReleased(tx, ctx, approvals, calls);
-      return { outcome: "released", calls };
+      return released(calls);
     }
     approvals = await readTurn(tx, turn.turnId);
     const waiting = idsOf(approvals, "PENDING");
     if (waiting.length > 0 || held) return { outcome: "still_held", waiting, rearmed };
     if (!drifted) {
-      await markReleased(tx, ctx, approvals, calls);
-      return { outcome: "released", calls };
+      return released(calls);
     }
   }
   throw new Error(`turn ${turn.turnId} finds new drift in every pass`);
@@ -206,7 +232,7 @@ async function entriesOf(
   tx: Tx,
   turn: HeldTurn,
   approvals: readonly Approval[],
-  worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>,
+  compared: Compared,
   found: Map<OperationId, readonly Change[]>,
 ): Promise<readonly ledger.TurnEntry[]> {
   const entries: ledger.TurnEntry[] = [];
@@ -227,10 +253,10 @@ async function entriesOf(
             approval: {
               approvalId: approval.id,
               approvedBy: yesVoters(approval),
-              votes: await voteFacts(tx, approval.id),
+              votes: compared.votes.get(approval.id) ?? (await voteFacts(tx, approval.id)),
               accepts: async (_tx, { judgement }) => {
                 const changes = [
-                  ...(worldChanges.get(approval.id) ?? []),
+                  ...(compared.changes.get(approval.id) ?? []),
                   ...comparePolicy(approval, judgement, siblingEnded(approvals, operationId)),
                 ];
                 if (changes.length === 0) return { holds: true };
@@ -293,10 +319,11 @@ async function markReleased(
   calls: readonly ledger.PerCall[],
 ): Promise<void> {
   const prepared = calls.flatMap((call) => (call.outcome === "prepared" ? [call.operation.id] : []));
-  for (const approval of approvals) {
-    if (approval.state !== "APPROVED" || !prepared.includes(approval.operationId)) continue;
-    await moveUnread(tx, ctx, approval, { to: "RELEASED", releasedWith: prepared });
-  }
+  await Promise.all(
+    approvals
+      .filter(({ state, operationId }) => state === "APPROVED" && prepared.includes(operationId))
+      .map((approval) => moveUnread(tx, ctx, approval, { to: "RELEASED", releasedWith: prepared })),
+  );
 }
 
 const idsOf = (approvals: readonly Approval[], state: Approval["state"]): ApprovalId[] =>

@@ -24,8 +24,7 @@ export async function move(
   approval: Approval,
   change: Move,
 ): Promise<Approval> {
-  await moveUnread(tx, ctx, approval, change);
-  const moved = await getApproval(tx, approval.id);
+  const [, moved] = await Promise.all([moveUnread(tx, ctx, approval, change), getApproval(tx, approval.id)]);
   if (moved === null) throw new Error(`approval ${approval.id} is gone`);
   return moved;
 }
@@ -37,7 +36,7 @@ export async function moveUnread(
   approval: Approval,
   change: Move,
 ): Promise<void> {
-  const rows = await tx.sql("approvals.move", MOVE, [
+  const moving = tx.sql("approvals.move", MOVE, [
     approval.id,
     approval.state,
     approval.version,
@@ -48,8 +47,8 @@ export async function moveUnread(
     change.suggestedMinor ?? null,
     change.releasedWith === undefined ? null : [...change.releasedWith],
   ]);
+  const [rows] = await Promise.all([moving, ctx.notices.touch(tx, { kind: "approval", id: approval.id })]);
   if (rows.length !== 1) throw new Error(`approval ${approval.id} moved although its lock was held`);
-  await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
 }
 
 // $1 id, $2 state and $3 version as read, $4 new state, $5 code, $6 sentence, $7 note, $8 suggestion, $9 siblings.
@@ -61,7 +60,10 @@ UPDATE approvals SET state = $4, version = version + 1, due_at = NULL, updated_a
   suggested_minor = coalesce($8, suggested_minor), released_with = coalesce($9::text[], released_with)
 WHERE id = $1 AND state = $2 AND version = $3 RETURNING id`;
 
-/** After a decision that left nobody of the turn undecided: the run is due now and woken after commit. */
+/**
+ * After a decision that left nobody of the turn undecided: the run is due now and woken after commit. The decision may travel with this,
+ * asked for before it.
+ */
 export async function tellTurn(
   tx: Tx,
   ctx: Pick<ApprovalsContext, "hooks" | "wake">,

@@ -31,9 +31,19 @@ export interface DecideClick {
   readonly suggestedMinor?: bigint | null;
   /** Where the card was that was clicked; App Home has no message. Recorded only. */
   readonly seen?: { readonly channelId: string; readonly messageTs: string } | { readonly home: true };
+  /** Begun when the click arrived; counts only for the person that it is about. */
+  readonly ahead?: PersonAhead;
 }
 
-export type UndoClick = Pick<DecideClick, "approvalId" | "userId" | "seen">;
+/** A person who is being read for a click that is not recorded yet, so that both go on at once. Made by `readAhead`. */
+export interface PersonAhead {
+  readonly userId: string;
+  /** Before the question, in milliseconds. */
+  readonly readAt: number;
+  readonly reading: Promise<PersonReading>;
+}
+
+export type UndoClick = Pick<DecideClick, "approvalId" | "userId" | "seen" | "ahead">;
 
 /** Who decided and when. `by` holds Slack user ids in the order of the votes; empty: nobody (expired, voided). */
 export interface DecisionWhoWhen {

@@ -1,8 +1,9 @@
 /** What the world's balance, the policy and, for what was held, the approval say about one candidate. */
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
-import type { Json } from "../domain/json.js";
+import type { Json, JsonObject } from "../domain/json.js";
 import type { Judge, Judgement, JudgeSubject } from "../domain/ports/judge.js";
+import { approvalData } from "./approval-facts.js";
 import { type Candidate, type Site, shortfall, subjectOf } from "./candidate.js";
 import type { Inserted } from "./insert.js";
 import type { PerCall } from "./types.js";
@@ -15,8 +16,13 @@ export type Verdict =
       readonly sentence: string;
       readonly judgement: Judgement;
     }
-  /** `stored` once it is. */
-  | { readonly is: "allow"; readonly judgement: Judgement; readonly stored: Inserted | null }
+  /** `audit`: what the log is told of its approval, where it has one. `stored` once it is. */
+  | {
+      readonly is: "allow";
+      readonly judgement: Judgement;
+      readonly audit: JsonObject | null;
+      readonly stored: Inserted | null;
+    }
   | { readonly is: "hold"; readonly judgement: Judgement }
   | { readonly is: "drift"; readonly judgement: Judgement; readonly changes: readonly Json[] };
 
@@ -30,20 +36,24 @@ export async function judgeCandidate(
   const subject = subjectOf(candidate, site);
   if (candidate.source.kind === "held") {
     // Whatever no longer holds is drift, for its approval to tell; the balance and a refusal are judged even if it does not see them.
-    const judgement = await judge.judge(tx, subject);
     const { operation, approval } = candidate.source;
+    const { approvalId, approvedBy, votes = [] } = approval;
+    const [judgement, audit] = await Promise.all([
+      judge.judge(tx, subject),
+      approvalData(tx, { approvalId, votes, approvedBy }),
+    ]);
     const check = await approval.accepts(tx, { operation, judgement });
     if (!check.holds) return { is: "drift", judgement, changes: check.changes };
     if (short !== null) return { is: "insufficient", answer: short };
     if (judgement.answer === "refuse") return refusal(judgement);
-    return { is: "allow", judgement, stored: null };
+    return { is: "allow", judgement, audit, stored: null };
   }
   if (short !== null) return { is: "insufficient", answer: short };
   const judgement = await judge.judge(tx, subject);
   if (judgement.answer === "refuse") return refusal(judgement);
   if (judgement.answer === "hold") return { is: "hold", judgement };
   assertMayBeAllowed(subject);
-  return { is: "allow", judgement, stored: null };
+  return { is: "allow", judgement, audit: null, stored: null };
 }
 
 function refusal(judgement: Judgement): Verdict {

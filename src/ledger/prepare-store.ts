@@ -5,7 +5,6 @@ import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement } from "../domain/ports/judge.js";
 import type { RequestMaterial } from "../domain/ports/payment-provider.js";
-import { approvalData } from "./approval-facts.js";
 import { type Candidate, paymentOf, type Site } from "./candidate.js";
 import type { LedgerCtx } from "./context.js";
 import { endWithoutEffect } from "./endings.js";
@@ -30,15 +29,16 @@ export async function store(
   one: StoredCase,
   judgement: Judgement,
   status: "PREPARED" | "AWAITING_APPROVAL",
-  claim?: ClaimAtOnce,
+  more: { readonly claim?: ClaimAtOnce | undefined; readonly audit?: JsonObject | null } = {},
 ): Promise<Inserted> {
+  const { claim, audit = null } = more;
   const notBeforeMs =
     judgement.notBeforeMinutes === null ? null : Math.ceil(judgement.notBeforeMinutes * MS_PER_MINUTE);
   const dueMs = status === "PREPARED" ? (notBeforeMs ?? ctx.timing.prepareGraceMs) : null;
   const { candidate, site, scopes } = one;
   const { source, intent } = candidate;
   if (source.kind === "held") {
-    const held = { operation: source.operation, source, judgement, scopes, notBeforeMs, dueMs };
+    const held = { operation: source.operation, source, judgement, audit, scopes, notBeforeMs, dueMs };
     return { operation: await release(tx, held), claim: null };
   }
   const { proposal } = source;
@@ -94,13 +94,17 @@ async function release(
     operation: Operation;
     source: Extract<Candidate["source"], { kind: "held" }>;
     judgement: Judgement;
+    /** What the log is told of the approval. */
+    audit: JsonObject | null;
     scopes: readonly string[];
     notBeforeMs: number | null;
     dueMs: number | null;
   },
 ): Promise<Operation> {
-  const { operation, source, judgement } = parts;
-  const { approvalId, approvedBy, votes = [] } = source.approval;
+  const { operation, source, judgement, audit } = parts;
+  if (audit === null)
+    throw new CountersignError("no_audit", `operation ${operation.id} has no approval to tell of`);
+  const { approvalId, approvedBy } = source.approval;
   const released = await move(tx, {
     id: operation.id,
     from: "AWAITING_APPROVAL",
@@ -109,7 +113,7 @@ async function release(
     event: "release",
     actor: "system:approvals",
     data: {
-      ...(await approvalData(tx, { approvalId, votes, approvedBy })),
+      ...audit,
       policyHash: judgement.policyHash,
       answerHash: judgement.answerHash,
       rules: toJsonObject({ rules: judgement.rules })["rules"] ?? null,

@@ -12,7 +12,7 @@ import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import { keyIsTaken } from "../domain/holding.js";
 import { operationKey } from "../domain/identity.js";
-import type { CallId } from "../domain/ids.js";
+import type { CallId, OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement, ScopePlan } from "../domain/ports/judge.js";
 import { type Candidate, furtherIntent, paymentOf, place, sameEffect, subjectOf } from "./candidate.js";
@@ -28,6 +28,7 @@ import {
   keyIsHeld,
   lockOperations,
   lockOperationsAndOrders,
+  lockOrdersOfOperations,
   lockScopes,
   lockWorld,
   type OrderLock,
@@ -74,11 +75,10 @@ async function identify(
   }
   const ids = calls.flatMap((call) => ("operationId" in call ? [call.operationId] : []));
   const keys = [...new Set([...proposals.values()].map(({ key }) => key))].sort();
-  const orders = ids.length === 0 ? ordersOf([...proposals.values()]) : null;
-  const { operations: locked, orders: paid } =
-    orders === null
-      ? { operations: await lockOperations(tx, { keys, ids }), orders: null }
-      : await lockOperationsAndOrders(tx, { keys, orders });
+  const { operations: locked, orders: paid } = await lockIdentified(tx, [...proposals.values()], {
+    keys,
+    ids,
+  });
 
   const found: Candidate[] = [];
   for (const call of calls) {
@@ -95,6 +95,26 @@ async function identify(
     else answers.set(call.callId, answer);
   }
   return { candidates: found, paid };
+}
+
+/** Operations of the keys and ids, and with them the paid orders that the turn is about, unless that is known only afterwards. */
+async function lockIdentified(
+  tx: Tx,
+  proposals: readonly Candidate[],
+  { keys, ids }: { keys: readonly string[]; ids: readonly OperationId[] },
+): Promise<{ operations: readonly Operation[]; orders: ReadonlyMap<string, OrderLock> | null }> {
+  const orders = ordersOf(proposals);
+  if (ids.length === 0) {
+    return orders === null
+      ? { operations: await lockOperations(tx, { keys, ids }), orders: null }
+      : lockOperationsAndOrders(tx, { keys, orders });
+  }
+  if (proposals.length > 0) return { operations: await lockOperations(tx, { keys, ids }), orders: null };
+  const [operations, paid] = await Promise.all([
+    lockOperations(tx, { keys, ids }),
+    lockOrdersOfOperations(tx, ids),
+  ]);
+  return { operations, orders: paid };
 }
 
 /** The orders that these are about; null where one is about something else. */
@@ -276,7 +296,8 @@ async function reserve(
   verdict: Extract<Verdict, { is: "allow" }>,
   claim: ClaimAtOnce | undefined,
 ): Promise<Verdict> {
-  const stored = await store(tx, ctx, one, verdict.judgement, "PREPARED", claim);
+  const { judgement, audit } = verdict;
+  const stored = await store(tx, ctx, one, judgement, "PREPARED", { claim, audit });
   const payment = paymentOf(one.candidate, one.site);
   if (payment !== null) payment.left -= one.candidate.intent.amountMinor;
   return { ...verdict, stored };

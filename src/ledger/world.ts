@@ -136,6 +136,25 @@ WHERE o.ref = ANY($1::text[])
 ORDER BY o.id
 FOR NO KEY UPDATE OF o, p`;
 
+/** $1 operation ids. As LOCK_ORDERS, for the orders that they are about: what an operation is about never changes. */
+const LOCK_ORDERS_OF_OPERATIONS = `
+SELECT ${ORDER_COLUMNS}
+${PAID_ORDERS}
+WHERE o.ref = ANY(ARRAY(SELECT m.order_ref FROM operations m WHERE m.id = ANY($1::text[]) AND m.subscription_ref IS NULL))
+ORDER BY o.id
+FOR NO KEY UPDATE OF o, p`;
+
+/** Locks the paid orders that these operations are about, with their payments. */
+export async function lockOrdersOfOperations(
+  tx: Tx,
+  ids: readonly OperationId[],
+): Promise<Map<string, OrderLock>> {
+  const rows = await tx.sql<OrderLockRow>("ledger.lock_orders_of_operations", LOCK_ORDERS_OF_OPERATIONS, [
+    ids,
+  ]);
+  return new Map(rows.map((row) => [row.ref, toOrderLock(row)]));
+}
+
 /** $1 order references. For orders without a payment. */
 const LOCK_UNPAID_ORDERS = `
 SELECT o.id, o.ref, o.customer_id, ${CUSTOMER_REF}

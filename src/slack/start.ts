@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { App, type HTTPReceiver, type Receiver } from "@slack/bolt";
 import { createGate, type Gate } from "./inbox/gate.js";
+import { readAheadOf } from "./listeners/ahead.js";
 import { registerListeners } from "./listeners/register.js";
 import type { SlackIdentity } from "./settings.js";
 import { createHttpReceiver, type HttpServer, startHttpServer } from "./transport/http.js";
@@ -99,6 +100,7 @@ function buildApp(
     app,
     identity: () => knownIdentity(identity, sockets.current),
     monotonicMs,
+    readAhead: (arrival) => readAheadOf(ctx, arrival),
   });
   http?.init({ processEvent: (event) => gate.processEvent(event) } as Parameters<HTTPReceiver["init"]>[0]);
   return { app, gate, http };

@@ -3,7 +3,14 @@
  * be called again with the same arguments and answers with a value that holds all that a sentence to the person needs. None of
  * them talks to Slack; whoever may do what is their decision.
  */
-import type { DecideClick, DecideOutcome, MayDeny, PendingFor, UndoClick } from "../approvals/index.js";
+import type {
+  DecideClick,
+  DecideOutcome,
+  MayDeny,
+  PendingFor,
+  PersonAhead,
+  UndoClick,
+} from "../approvals/index.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { OpsUseCases } from "../ops/index.js";
 import type {
@@ -38,10 +45,12 @@ export interface SlackUseCases {
     ticketId: TicketId;
     by: string;
   }): Promise<FurtherAnswer>;
+  /** Begins to read who clicked, for `decide`, `lookBeforeDeny` or `undo`. */
+  readAhead(userId: string): PersonAhead;
   decide(click: DecideClick): Promise<DecideOutcome>;
   /** What a no would come to, before its form is opened. */
   lookBeforeDeny(
-    click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId">,
+    click: Pick<DecideClick, "approvalId" | "cardVersion" | "userId" | "ahead">,
   ): Promise<DecideOutcome | MayDeny>;
   /** Takes an approved, not yet sent operation back. */
   undo(click: UndoClick): Promise<DecideOutcome>;

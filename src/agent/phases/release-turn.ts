@@ -83,13 +83,18 @@ export async function storeAnswers(
   answers: readonly PerCall[],
 ): Promise<void> {
   const byId = new Map(open.map((call) => [call.id, call]));
-  for (const answer of answers) {
+  const apply = async (answer: PerCall): Promise<void> => {
     const call = byId.get(answer.callId);
     if (call !== undefined)
       await applyAnswer(tx, ctx, view, { call, answer: prepared(answer), proposal: null });
-  }
-  await ctx.notices.touch(tx, { kind: "run", id: view.run.id });
+  };
+  // At once what is one statement each; what asks for more goes before them, one after another.
+  const [alone, more] = [answers.filter(isOneStatement), answers.filter((one) => !isOneStatement(one))];
+  for (const answer of more) await apply(answer);
+  await Promise.all([...alone.map(apply), ctx.notices.touch(tx, { kind: "run", id: view.run.id })]);
 }
+
+const isOneStatement = ({ outcome }: PerCall): boolean => outcome === "prepared";
 
 /** Calls that were held only because nobody had confirmed the customer, who is confirmed now. */
 export function heldForBinding(view: RunView, open: readonly ToolCall[]): readonly ToolCall[] {

@@ -1,6 +1,6 @@
 /** The use cases that Slack's listeners call, bound to their contexts. */
 import { askFurther } from "../../agent/index.js";
-import { decide, lookBeforeDeny, pendingFor, undo } from "../../approvals/index.js";
+import { decide, lookBeforeDeny, pendingFor, readAhead, undo } from "../../approvals/index.js";
 import { probe } from "../../dispatch/index.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
 import { type HealthPart, type OpsContext, opsUseCases } from "../../ops/index.js";
@@ -40,6 +40,7 @@ export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases
     changeBinding: (request) => changeBinding(runs, request),
     findCustomers: (text) => runs.identify(runs.db, text),
     furtherRefund: (request) => askFurther(agent, request),
+    readAhead: (userId) => readAhead(approvals, userId),
     decide: releasingAtOnce(contexts, decide),
     undo: releasingAtOnce(contexts, undo),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),

@@ -8,6 +8,7 @@
  * 3. An acknowledgement that fails is only logged: what depends on it will be delivered again (B11).
  */
 import type { App, ReceiverEvent } from "@slack/bolt";
+import type { PersonAhead } from "../../approvals/index.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
 import { storable } from "../../domain/text/storable.js";
@@ -23,6 +24,8 @@ export interface Received {
   readonly row: InboxRow | null;
   readonly duplicate: boolean;
   readonly arrivedAtMs: number;
+  /** Whoever clicked is being read since the arrival; null: nobody needs to be. */
+  readonly ahead: PersonAhead | null;
 }
 
 /** The transport turns this into a status (HTTP) or leaves the envelope unacknowledged (Socket Mode). */
@@ -50,6 +53,8 @@ interface GateDeps {
   /** A monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
   readonly app: Pick<App, "processEvent">;
+  /** Begins to read the person of an arrival whose handler will ask for them. */
+  readonly readAhead: (arrival: Arrival) => PersonAhead | null;
 }
 
 /** Slack waits three seconds; a database that needs longer than this is away. */
@@ -108,7 +113,7 @@ async function receive(deps: GateDeps, raw: ReceiverEvent): Promise<void> {
       return ack.run();
     case "closed":
     case "options":
-      return passOn(deps, event, ack, { row: null, duplicate: false, arrivedAtMs });
+      return passOn(deps, event, ack, { row: null, duplicate: false, arrivedAtMs, ahead: null });
     default:
       return record(deps, event, ack, arrival, arrivedAtMs);
   }
@@ -122,8 +127,10 @@ async function record(
   arrivedAtMs: number,
 ): Promise<void> {
   let stored: Stored;
+  const storing = storeInTime(deps, event, arrival);
+  const ahead = deps.readAhead(arrival);
   try {
-    stored = await storeInTime(deps, event, arrival);
+    stored = await storing;
   } catch (error) {
     deps.ctx.log.error({ kind: arrival.kind, error: String(error) }, "could not store an arrival");
     return notRecorded(deps, arrival, event.body as JsonObject, ack);
@@ -135,6 +142,7 @@ async function record(
     row: stored.outcome === "new" ? stored.row : null,
     duplicate,
     arrivedAtMs,
+    ahead,
   });
 }
 

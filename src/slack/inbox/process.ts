@@ -28,7 +28,7 @@ export async function processInbox(ctx: SlackContext, id: string): Promise<void>
     case "event":
       return work(ctx, row, () => eventArrived(ctx, row.body));
     case "action":
-      return interaction(ctx, row, handleAction(ctx, row.body, false));
+      return interaction(ctx, row, handleAction(ctx, row.body, null));
     case "view":
       return interaction(ctx, row, handleView(ctx, row.body));
     case "command":

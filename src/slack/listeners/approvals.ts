@@ -37,6 +37,7 @@ export async function approveClicked(ctx: SlackContext, click: Click): Promise<R
     userId: click.userId,
     verdict: "approve",
     ...seen(click.place),
+    ...aheadOf(click),
   });
   if (outcome.outcome === "repeat_amount") {
     return openModal(ctx, click.triggerId, amountForm(outcome.approval, metaOf(click)));
@@ -48,7 +49,10 @@ export async function approveClicked(ctx: SlackContext, click: Click): Promise<R
 export async function denyClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const target = await targetOf(ctx, click);
   if ("kind" in target) return target;
-  const looked = await within(PRECHECK_MS, ctx.useCases.lookBeforeDeny({ ...target, userId: click.userId }));
+  const looked = await within(
+    PRECHECK_MS,
+    ctx.useCases.lookBeforeDeny({ ...target, userId: click.userId, ...aheadOf(click) }),
+  );
   if (looked !== null && looked.outcome !== "may_deny" && looked.outcome !== "try_again") {
     return say(decideSentence(looked));
   }
@@ -127,6 +131,7 @@ export async function undoClicked(ctx: SlackContext, click: Click): Promise<Repl
     approvalId: target.approvalId,
     userId: click.userId,
     ...seen(click.place),
+    ...aheadOf(click),
   });
   return say(decideSentence(outcome));
 }
@@ -148,6 +153,8 @@ function seen(place: FormMeta["place"]): {
     ? {}
     : { seen: { channelId: place.channelId, messageTs: place.messageTs } };
 }
+
+const aheadOf = ({ ahead }: Click): Pick<Click, "ahead"> => (ahead === undefined ? {} : { ahead });
 
 const metaOf = (click: Click): FormMeta => ({ about: click.value, place: click.place });
 

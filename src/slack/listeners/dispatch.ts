@@ -2,6 +2,7 @@
  * From an arrival to its handler, for both ways in: at once, while the person waits, and later, from the inbox, when the first
  * try did not finish. Every kind of click has an entry here; what is not known is answered as no longer active.
  */
+import type { PersonAhead } from "../../approvals/index.js";
 import type { JsonObject } from "../../domain/json.js";
 import { ACTIONS, COMMANDS, SHORTCUTS, VIEWS } from "../actions.js";
 import { personTeam } from "../inbox/ours.js";
@@ -98,11 +99,20 @@ async function isForeign(ctx: SlackContext, body: JsonObject): Promise<boolean> 
   return !(us.isEnterpriseInstall && us.enterpriseId !== null && id === us.enterpriseId);
 }
 
-/** `live`: the trigger may still open a form. */
-export function handleAction(ctx: SlackContext, body: JsonObject, live: boolean): Handled | null {
+/** `live`: it arrived just now, so that its trigger may still open a form. */
+export function handleAction(
+  ctx: SlackContext,
+  body: JsonObject,
+  live: { readonly ahead: PersonAhead | null } | null,
+): Handled | null {
   const parsed = clickOf(body);
   if (parsed === null) return null;
-  const click = live ? parsed : { ...parsed, triggerId: null };
+  const ahead = live?.ahead ?? null;
+  const click = {
+    ...parsed,
+    ...(live === null ? { triggerId: null } : {}),
+    ...(ahead === null ? {} : { ahead }),
+  };
   const { userId, place, responseUrl, actionId } = click;
   return {
     to: { userId, place, responseUrl },

@@ -1,5 +1,6 @@
 /** Slack's payloads as the listeners use them: parsed at this edge, everything else left out. */
 import { z } from "zod";
+import type { PersonAhead } from "../../approvals/index.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { FormMeta, FormPlace } from "../cards/forms.js";
 
@@ -26,6 +27,8 @@ export interface Click {
   readonly responseUrl: string | null;
   readonly place: FormPlace;
   readonly body: JsonObject;
+  /** The person is being read since the click arrived. */
+  readonly ahead?: PersonAhead;
 }
 
 /** Null for an action without id or value: one that is not ours any more. */

@@ -27,7 +27,7 @@ export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () =
 
   app.action(ANYTHING, async ({ ack, body, context }) => {
     await ack();
-    await answered(ctx, context, handleAction(ctx, body as unknown as JsonObject, true));
+    await answered(ctx, context, handleAction(ctx, body as unknown as JsonObject, receivedOf(context)));
   });
 
   app.shortcut(ANYTHING, async ({ ack, body, context }) => {

@@ -45,11 +45,13 @@ async function readPerson(
   userId: string,
   maxAgeMs: number,
 ): Promise<PersonReading> {
-  const policy = await ctx.policy();
-  const [profile, identity, members] = await Promise.all([
+  const [profile, identity, { policy, members }] = await Promise.all([
     profiles.read(userId, maxAgeMs),
     readIdentity(ctx),
-    readGroups(groups, groupsOf(policy), maxAgeMs),
+    ctx.policy().then(async (policy) => ({
+      policy,
+      members: await readGroups(groups, groupsOf(policy), maxAgeMs),
+    })),
   ]);
   if (!profile.ok) return { ok: false, reason: profile.reason };
   if (!identity.ok) return { ok: false, reason: identity.reason };
@@ -185,38 +187,51 @@ interface Table<T> {
   readonly upsert: string;
   readonly toRow: (value: T) => unknown;
   readonly fromRow: (stored: unknown) => T;
+  /** Somebody else's standing may depend on this row for ever: whoever asked goes on only when it is stored. */
+  readonly mustLast: (value: T) => boolean;
 }
 
-const FRESH =
-  "fetched_at >= countersign_now() - make_interval(secs => $2 / 1000.0) AND fetched_at <= countersign_now()";
+/** $1 id, $2 how old it may be. One row: what is fresh enough, or nothing, and the time before it is asked for. */
+const freshOf = (table: string, value: string): string =>
+  `SELECT c.now, t.${value} AS value, t.fetched_at FROM (SELECT countersign_now() AS now) c LEFT JOIN ${table} t
+     ON t.id = $1 AND t.fetched_at >= c.now - make_interval(secs => $2 / 1000.0) AND t.fetched_at <= c.now`;
 
 const PEOPLE: Table<Profile> = {
   name: "people",
-  select: `SELECT profile AS value, fetched_at FROM slack_people WHERE id = $1 AND ${FRESH}`,
+  select: freshOf("slack_people", "profile"),
   upsert: `INSERT INTO slack_people AS t (id, profile, fetched_at) VALUES ($1, $2::jsonb, $3)
     ON CONFLICT (id) DO UPDATE SET profile = excluded.profile, fetched_at = excluded.fetched_at
     WHERE t.fetched_at < excluded.fetched_at OR t.fetched_at > countersign_now()`,
   toRow: (value) => JSON.stringify(value),
   fromRow: (stored) => stored as Profile,
+  // By it their other accounts are known for the same person (see `idsOf`).
+  mustLast: ({ enterpriseUserId }) => enterpriseUserId !== null,
 };
 
 const GROUPS: Table<readonly string[]> = {
   name: "groups",
-  select: `SELECT members AS value, fetched_at FROM slack_groups WHERE id = $1 AND ${FRESH}`,
+  select: freshOf("slack_groups", "members"),
   upsert: `INSERT INTO slack_groups AS t (id, members, fetched_at) VALUES ($1, $2, $3)
     ON CONFLICT (id) DO UPDATE SET members = excluded.members, fetched_at = excluded.fetched_at
     WHERE t.fetched_at < excluded.fetched_at OR t.fetched_at > countersign_now()`,
   toRow: (value) => [...value],
   fromRow: (stored) => stored as string[],
+  mustLast: () => false,
 };
+
+interface Asking<T> {
+  /** The database's time before the question. */
+  readonly at: Date;
+  readonly answer: Promise<Reading<T>>;
+}
 
 /** One kind of question to Slack, with its answers kept in the database for all processes. */
 class Source<T> {
   readonly #ctx: DirectoryContext;
   readonly #table: Table<T>;
   readonly #ask: (id: string) => Promise<T>;
-  /** Questions under way: whoever asks meanwhile waits for the same answer, if it began late enough for them. */
-  readonly #asking = new Map<string, Promise<Reading<T>>>();
+  /** Questions whose answers are not stored yet: whoever asks meanwhile gets the same one, if it was asked late enough for them. */
+  readonly #asking = new Map<string, Asking<T>>();
   /** Slack said Retry-After: not asked again before. */
   #quietUntilMs = 0;
 
@@ -227,42 +242,58 @@ class Source<T> {
   }
 
   async read(id: string, maxAgeMs: number): Promise<Reading<T>> {
-    const { db } = this.#ctx;
-    const [row] = await db.sql<{ value: unknown; fetched_at: Date }>(
+    const { db, clock } = this.#ctx;
+    const [row] = await db.sql<{ now: Date; value: unknown; fetched_at: Date | null }>(
       `slack.directory.${this.#table.name}`,
       this.#table.select,
       [id, maxAgeMs],
     );
-    if (row !== undefined) return { ok: true, value: this.#table.fromRow(row.value), at: row.fetched_at };
-    const asking = this.#asking.get(id) ?? this.#fetch(id);
+    if (row === undefined) throw new Error("the database did not tell the time");
+    const { now, value, fetched_at: at } = row;
+    if (at !== null) return { ok: true, value: this.#table.fromRow(value), at };
+    const known = this.#asking.get(id);
+    if (known !== undefined && now.getTime() - known.at.getTime() <= maxAgeMs) return known.answer;
+    if (clock.now().getTime() < this.#quietUntilMs) return { ok: false, reason: "Slack asked us to wait" };
+    const asking: Asking<T> = { at: now, answer: this.#fetch(id, now, () => this.#asked(id, asking)) };
     this.#asking.set(id, asking);
-    try {
-      return await asking;
-    } finally {
-      if (this.#asking.get(id) === asking) this.#asking.delete(id);
-    }
+    return asking.answer;
   }
 
-  async #fetch(id: string): Promise<Reading<T>> {
-    const { db, clock, log } = this.#ctx;
-    if (clock.now().getTime() < this.#quietUntilMs) return { ok: false, reason: "Slack asked us to wait" };
+  #asked(id: string, asking: Asking<T>): void {
+    if (this.#asking.get(id) === asking) this.#asking.delete(id);
+  }
+
+  /** `now`: the database's time before the question. `over`: from then on it is found in the database, or nowhere. */
+  async #fetch(id: string, now: Date, over: () => void): Promise<Reading<T>> {
+    const { clock, log } = this.#ctx;
+    let storing: Promise<void> | undefined;
     try {
-      const [now] = await db.sql<{ at: Date }>("slack.directory.now", "SELECT countersign_now() AS at");
-      if (now === undefined) throw new Error("the database did not tell the time");
       const value = await this.#ask(id);
-      await db.sql(`slack.directory.${this.#table.name}.put`, this.#table.upsert, [
-        id,
-        this.#table.toRow(value),
-        now.at,
-      ]);
-      return { ok: true, value, at: now.at };
+      storing = this.#store(id, value, now);
+      if (this.#table.mustLast(value)) await storing;
+      return { ok: true, value, at: now };
     } catch (error) {
       const failure = callFailure(error);
       if (failure.kind === "rate_limited") this.#quietUntilMs = clock.now().getTime() + failure.retryAfterMs;
       const reason = reasonOf(error);
       log.warn({ what: this.#table.name, id, reason }, "Slack could not be asked about people");
       return { ok: false, reason };
+    } finally {
+      // Until it is stored, whoever asks gets this answer and does not ask Slack.
+      storing?.then(over, (error: unknown) => {
+        over();
+        log.warn({ what: this.#table.name, id, error: String(error) }, "an answer about people was not kept");
+      });
+      if (storing === undefined) over();
     }
+  }
+
+  async #store(id: string, value: T, at: Date): Promise<void> {
+    await this.#ctx.db.sql(`slack.directory.${this.#table.name}.put`, this.#table.upsert, [
+      id,
+      this.#table.toRow(value),
+      at,
+    ]);
   }
 }
 

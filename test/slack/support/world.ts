@@ -11,6 +11,7 @@ import {
   decide,
   lookBeforeDeny,
   pendingFor,
+  readAhead,
   undo,
 } from "../../../src/approvals/index.js";
 import type { Db, Tx } from "../../../src/db/connect.js";
@@ -256,6 +257,7 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
     changeBinding: (request) => changeBinding(n.runs, request),
     findCustomers: (text) => n.runs.identify(n.db, text),
     furtherRefund: async () => ({ outcome: "refused", sentence: "There is nothing to repeat here." }),
+    readAhead: (userId) => readAhead(approvals, userId),
     decide: (click) => decide(approvals, click),
     undo: (click) => undo(approvals, click),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
