@@ -2,7 +2,7 @@
  * What the agent needs of the rooms it drives, as functions that `app` composes. Shapes only: the meaning of each answer is
  * the ledger's and the approvals' own.
  */
-import type { ReadPeople, ReleaseOutcome, TurnCall } from "../approvals/index.js";
+import type { AskedTurn, ReadPeople, ReleaseOutcome } from "../approvals/index.js";
 import type { CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Actor, Operation, OperationKind } from "../domain/operation.js";
 import type { Db, Tx } from "../domain/ports/database.js";
@@ -50,12 +50,7 @@ export interface TurnGate {
   ): Promise<readonly PerCall[]>;
   /** `approvals.releaseTurn`: idempotent, so that it may be repeated after a crash. `calls` are all writes of the turn in its order. */
   release(
-    turn: {
-      runId: RunId;
-      turnId: TurnId;
-      ticketId: TicketId;
-      calls: readonly TurnCall<Proposal>[];
-    },
+    turn: AskedTurn,
     more: {
       /** Who was read just now. */
       people?: ReadPeople | null;

@@ -6,9 +6,10 @@
  *    it. Whoever drives the run meanwhile wins, and everything here is undone.
  * 3. It may fail or die anywhere: the run is due since the vote, and whoever is woken goes on.
  */
-import type { DecidedTurn } from "../approvals/index.js";
+import type { AskedTurn, DecidedTurn } from "../approvals/index.js";
 import { failpoint } from "../domain/failpoints.js";
-import { handOnReleased, viewRun } from "../runs/index.js";
+import type { Tx } from "../domain/ports/database.js";
+import { handOnReleased, type RunView, type ToolCall, type Turn, viewRun } from "../runs/index.js";
 import { nextStep } from "./next-step.js";
 import { heldForBinding, heldTurn, openCalls, storeAnswers } from "./phases/release-turn.js";
 import type { AgentCtx } from "./ports.js";
@@ -22,17 +23,20 @@ class DrivenElsewhere extends Error {}
 /** Releases the turn if that is all there is to do with its run now. Wakes nobody. */
 export async function releaseAtOnce(ctx: AgentCtx, decided: DecidedTurn): Promise<ReleasedAtOnce> {
   await failpoint("approvals.after_turn_decided");
-  const view = await viewRun(ctx.db, decided.runId);
-  if (view === null || view.run.state !== "awaiting_approval") return "left";
-  const step = nextStep(view);
-  if (step.do !== "release_turn" || step.turn.id !== decided.turnId) return "left";
-  const { turn } = step;
-  const open = openCalls(view, turn);
-  if (heldForBinding(view, open).length > 0) return "left";
+  let found: Found | null = null;
+  const asked: AskedTurn = {
+    turnId: decided.turnId,
+    read: async (tx) => {
+      found = await find(tx, decided);
+      return found === null ? null : heldTurn(found.view, found.turn, found.open);
+    },
+  };
   try {
-    const { outcome } = await ctx.gate.release(heldTurn(view, turn, open), {
+    const { outcome } = await ctx.gate.release(asked, {
       people: decided.people,
       onReleased: async (tx, answers) => {
+        if (found === null) throw new Error("a turn was released that nobody has read");
+        const { view, turn, open } = found;
         const { id: runId, version } = view.run;
         const handOn = (): Promise<boolean> => handOnReleased(tx, { runId, version, turnId: turn.id });
         const stored = storeAnswers(tx, ctx, view, open, answers);
@@ -50,4 +54,21 @@ export async function releaseAtOnce(ctx: AgentCtx, decided: DecidedTurn): Promis
   }
   await failpoint("agent.after_turn_released");
   return "released";
+}
+
+interface Found {
+  readonly view: RunView;
+  readonly turn: Turn;
+  readonly open: readonly ToolCall[];
+}
+
+/** The run with the turn that was decided, if releasing it is what its run does next. */
+async function find(tx: Tx, decided: DecidedTurn): Promise<Found | null> {
+  const view = await viewRun(tx, decided.runId);
+  if (view === null || view.run.state !== "awaiting_approval") return null;
+  const step = nextStep(view);
+  if (step.do !== "release_turn" || step.turn.id !== decided.turnId) return null;
+  const { turn } = step;
+  const open = openCalls(view, turn);
+  return heldForBinding(view, open).length > 0 ? null : { view, turn, open };
 }

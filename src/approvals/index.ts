@@ -17,7 +17,7 @@ export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
 export { decide, lookBeforeDeny, readAhead, undo } from "./decide.js";
 export { ownerGone } from "./gone.js";
 export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
-export { type HeldTurn, type ReleaseMore, releaseTurn } from "./release.js";
+export { type AskedTurn, type HeldTurn, type ReleaseMore, releaseTurn } from "./release.js";
 export { request } from "./request.js";
 export { getApproval, readTurn } from "./rows.js";
 export { standingOf, successorOf } from "./standing.js";

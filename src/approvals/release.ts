@@ -38,6 +38,11 @@ export interface HeldTurn {
   readonly calls: readonly TurnCall<ledger.Proposal>[];
 }
 
+/** A held turn that is known, or one that is read in the transaction that releases it; null: there is nothing to release. */
+export type AskedTurn =
+  | HeldTurn
+  | { readonly turnId: TurnId; readonly read: (tx: Tx) => Promise<HeldTurn | null> };
+
 /** Younger than it may be when it is judged: what is left is spent waiting for locks. */
 const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
 
@@ -54,7 +59,7 @@ export interface ReleaseMore {
 /** Releases a turn whose approvals are decided; says what it still waits for otherwise. */
 export async function releaseTurn(
   ctx: ApprovalsContext,
-  turn: HeldTurn,
+  turn: AskedTurn,
   { people = null, onReleased = async () => {} }: ReleaseMore = {},
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
@@ -74,7 +79,7 @@ export async function releaseTurn(
   return { outcome: "voters_unreadable", reason: "people could not be read in time" };
 }
 
-async function readVotersOf(ctx: ApprovalsContext, turn: HeldTurn): Promise<ReadPeople> {
+async function readVotersOf(ctx: ApprovalsContext, turn: Pick<HeldTurn, "turnId">): Promise<ReadPeople> {
   const before = await readTurn(ctx.db, turn.turnId);
   const complete = before.filter((approval) => approval.state === "APPROVED");
   const readAt = ctx.clock.now().getTime();
@@ -92,12 +97,17 @@ interface Released {
 async function releaseIn(
   tx: Tx,
   ctx: ApprovalsContext,
-  asked: HeldTurn,
+  asked: AskedTurn,
   people: ReadPeople,
 ): Promise<Released | Unreleased> {
-  const [locked, policy] = await Promise.all([lockTurn(tx, asked.turnId), ctx.activePolicy(tx)]);
+  const [locked, policy, known] = await Promise.all([
+    lockTurn(tx, asked.turnId),
+    ctx.activePolicy(tx),
+    "read" in asked ? asked.read(tx) : asked,
+  ]);
+  if (known === null) return { outcome: "still_held", waiting: [], rearmed: [] };
   const approvals = await expireOverdue(tx, ctx, locked);
-  const turn = withOperations(asked, approvals);
+  const turn = withOperations(known, approvals);
   const undecided = idsOf(approvals, "PENDING");
   if (undecided.length > 0) return { outcome: "still_held", waiting: undecided, rearmed: [] };
 

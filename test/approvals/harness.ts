@@ -9,6 +9,7 @@ import {
   type DecideClick,
   type DecideOutcome,
   decide,
+  type HeldTurn,
   releaseTurn,
   request,
 } from "../../src/approvals/index.js";
@@ -199,7 +200,7 @@ export async function harness(db: Db): Promise<Harness> {
   return world;
 }
 
-export function turnCalls(held: Held): Parameters<typeof releaseTurn>[1]["calls"] {
+export function turnCalls(held: Held): HeldTurn["calls"] {
   return held.calls.map(({ callId, operationId, proposal }) => {
     if (operationId !== undefined) return { callId, operationId };
     if (proposal === undefined) throw new Error("a call has neither operation nor proposal");

@@ -2,7 +2,7 @@
  * Phase "release turn": people have decided, possibly days later and in another process. Approvals compare the world with
  * what was shown and prepare what still holds; whatever it is, every call then has its answer.
  */
-import type { TurnCall } from "../../approvals/index.js";
+import type { HeldTurn, TurnCall } from "../../approvals/index.js";
 import { sha256Hex } from "../../domain/canonical.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { Tx } from "../../domain/ports/database.js";
@@ -63,14 +63,9 @@ export const openCalls = (view: RunView, turn: Turn): ToolCall[] =>
   view.calls.filter((call) => call.turnId === turn.id && call.state !== "done");
 
 /** The held turn as its gate wants it. */
-export const heldTurn = (
-  view: RunView,
-  turn: Turn,
-  open: readonly ToolCall[],
-): Parameters<AgentCtx["gate"]["release"]>[0] => ({
+export const heldTurn = (view: RunView, turn: Turn, open: readonly ToolCall[]): HeldTurn => ({
   runId: view.run.id,
   turnId: turn.id,
-  ticketId: view.ticket.id,
   calls: open.flatMap((call) => turnCall(view, call)),
 });
 
