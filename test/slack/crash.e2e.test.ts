@@ -7,6 +7,7 @@ import {
   type FailpointName,
 } from "../../src/domain/failpoints.js";
 import type { MessageView } from "../../src/sandbox/slack/index.js";
+import { INBOX_LEASE_MS } from "../../src/slack/inbox/store.js";
 import { LOOK_LEASE_MS } from "../../src/slack/outbox/lease.js";
 import { withDatabase } from "../support/database.js";
 import { type WaitOptions, waitFor } from "../support/wait.js";
@@ -30,7 +31,7 @@ const AT_LEISURE: WaitOptions = { timeoutMs: 50_000, everyMs: 250 };
 
 /** Leases that have been held for three seconds belong to what was broken off: they end now instead of in half a minute. */
 const LEASE_SECONDS = {
-  slack_inbox: 30,
+  slack_inbox: INBOX_LEASE_MS / 1_000,
   slack_outbox: LOOK_LEASE_MS / 1_000,
   slack_cards: LOOK_LEASE_MS / 1_000,
 } as const;

@@ -1,6 +1,7 @@
 /** What is let in, what is refused, and what happens while the database is away. */
 import pg from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
+import { INBOX_LEASE_MS } from "../../src/slack/inbox/store.js";
 import { withDatabase } from "../support/database.js";
 import { withDatabaseName } from "../support/global-setup.js";
 import { waitFor } from "../support/wait.js";
@@ -335,6 +336,58 @@ describe("while the database is away", () => {
     await blocker.end();
     await waitFor(async () => (await stored()) === 0);
     expect(await database.db.sql(undefined, "SELECT 1 FROM votes")).toEqual([]);
+  });
+});
+
+describe("a click whose handling takes longer than its lease", () => {
+  test("is not taken over from the process that works on it: decided once, answered once", async () => {
+    let [begun, release] = [0, (): void => {}];
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const w = await start({
+      aroundDecide: async (decide) => {
+        begun += 1;
+        await held;
+        return decide();
+      },
+    });
+    await hold(w);
+    const card = await waitFor(() =>
+      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
+    );
+    const clicked = w.sandbox.control.click({
+      as: "U_SUP1",
+      at: { channel: "C_APPR", ts: card.ts },
+      label: "Approve",
+    });
+    // Its first lease is over by the database's clock; the pump has offered the row all the time.
+    await waitFor(
+      async () =>
+        (
+          await database.db.sql(
+            undefined,
+            "SELECT 1 FROM slack_inbox WHERE kind = 'action' AND countersign_now() > received_at + make_interval(secs => $1 * 1.5)",
+            [INBOX_LEASE_MS / 1_000],
+          )
+        ).length === 1,
+      { timeoutMs: 60_000 },
+    );
+    await w.drain();
+    expect(begun).toBe(1);
+    release();
+    await clicked;
+    await waitFor(() => answers(w.sandbox, "U_SUP1", "C_APPR").length > 0);
+    await waitFor(
+      async () =>
+        (await database.db.sql(undefined, "SELECT 1 FROM slack_inbox WHERE processed_at IS NULL")).length ===
+        0,
+    );
+    expect(begun).toBe(1);
+    expect(await database.db.sql(undefined, "SELECT user_id FROM votes")).toEqual([{ user_id: "U_SUP1" }]);
+    expect(
+      await database.db.sql(undefined, "SELECT lease_token FROM slack_inbox WHERE kind = 'action'"),
+    ).toEqual([{ lease_token: 1n }]);
   });
 });
 

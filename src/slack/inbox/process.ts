@@ -16,12 +16,16 @@ import { deliver } from "../listeners/reply.js";
 import { messageArrived } from "../listeners/tickets.js";
 import { publishHome } from "../outbox/home.js";
 import type { SlackContext } from "../types.js";
+import { keepingArrival } from "./keep.js";
 import { claimArrival, finishArrival, type InboxRow, postponeArrival } from "./store.js";
 
 /** Does what a stored arrival asks for, if nobody else does or did. Throws only for the database. */
 export async function processInbox(ctx: SlackContext, id: string): Promise<void> {
   const row = await claimArrival(ctx, id);
-  if (row === null) return;
+  if (row !== null) await keepingArrival(ctx, row, () => processClaimed(ctx, row));
+}
+
+async function processClaimed(ctx: SlackContext, row: InboxRow): Promise<void> {
   switch (row.kind) {
     case "message":
       return work(ctx, row, () => message(ctx, row));

@@ -24,8 +24,8 @@ export type Stored =
   | { readonly outcome: "new"; readonly row: InboxRow }
   | { readonly outcome: "duplicate"; readonly id: string; readonly done: boolean };
 
-/** How long a handler may take before another process may take the row over. */
-export const INBOX_LEASE_MS = 30_000;
+/** How long a process that died delays what it worked on; one that lives renews (see `keep.ts`). */
+export const INBOX_LEASE_MS = 6_000;
 
 interface Insert {
   readonly key: string;
@@ -98,6 +98,19 @@ export async function claimArrival(ctx: { db: Db }, id: string): Promise<InboxRo
   if (row === undefined) return null;
   const { kind, body, failures, received_at, lease_token } = row;
   return { id, kind, body, failures, receivedAt: received_at, token: lease_token };
+}
+
+/** Holds the row for another lease. False: it is done, given back, or another's. */
+export async function renewArrival(ctx: { db: Db }, row: Pick<InboxRow, "id" | "token">): Promise<boolean> {
+  const kept = await ctx.db.sql(
+    "slack.inbox.renew",
+    `UPDATE slack_inbox
+        SET lease_until = countersign_now() + make_interval(secs => $3 / 1000.0),
+            due_at = countersign_now() + make_interval(secs => $3 / 1000.0)
+      WHERE id = $1 AND lease_token = $2 AND processed_at IS NULL AND lease_until IS NOT NULL RETURNING id`,
+    [row.id, row.token, INBOX_LEASE_MS],
+  );
+  return kept.length === 1;
 }
 
 /** True when the row was ours to finish. */

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../domain/json.js";
 import { ours } from "../blocks/build.js";
 import { closed, workingView } from "../cards/forms.js";
 import type { Received } from "../inbox/gate.js";
+import { keepingArrival } from "../inbox/keep.js";
 import type { SlackContext } from "../types.js";
 import { type Handled, handleAction, handleCommand, handleShortcut, handleView } from "./dispatch.js";
 import { conclude, tryReply } from "./finish.js";
@@ -46,12 +47,14 @@ export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () =
     if (handled === null) return ack();
     const key = keyOf(ctx, received);
     const spentMs = monotonicMs() - received.arrivedAtMs;
-    await submitted(ctx, handled, {
-      received,
-      key,
-      deadlineMs: Math.max(200, FORM_DEADLINE_MS - spentMs),
-      ack: ack as AckFn<ViewAnswer>,
-    });
+    await keepingArrival(ctx, received.row, () =>
+      submitted(ctx, handled, {
+        received,
+        key,
+        deadlineMs: Math.max(200, FORM_DEADLINE_MS - spentMs),
+        ack: ack as AckFn<ViewAnswer>,
+      }),
+    );
   });
 
   app.view({ callback_id: ANYTHING, type: "view_closed" }, async ({ ack }) => ack());
@@ -73,8 +76,10 @@ async function answered(ctx: SlackContext, context: Context, handled: Handled | 
   await failpoint("slack.after_ack");
   if (handled === null) return;
   const received = receivedOf(context);
-  const reply = await tryReply(ctx, handled, received.row);
-  await conclude(ctx, handled, { row: received.row, key: keyOf(ctx, received) }, reply);
+  await keepingArrival(ctx, received.row, async () => {
+    const reply = await tryReply(ctx, handled, received.row);
+    await conclude(ctx, handled, { row: received.row, key: keyOf(ctx, received) }, reply);
+  });
 }
 
 type ViewAnswer =

@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { systemClock, systemIds } from "../../../src/app/system.js";
 import {
   type ApprovalsContext,
+  type DecideOutcome,
   decide,
   lookBeforeDeny,
   pendingFor,
@@ -77,6 +78,8 @@ export interface WorldOptions {
   /** What the provider says when it is asked before a resolution. */
   readonly probe?: () => Evidence;
   readonly useCases?: Partial<SlackUseCases>;
+  /** Stands around every decision. */
+  readonly aroundDecide?: (decide: () => Promise<DecideOutcome>) => Promise<DecideOutcome>;
   readonly config?: Partial<SlackConfig>;
   /** Switched on before the app starts. */
   readonly faults?: readonly ApiFault[];
@@ -258,7 +261,7 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
     findCustomers: (text) => n.runs.identify(n.db, text),
     furtherRefund: async () => ({ outcome: "refused", sentence: "There is nothing to repeat here." }),
     readAhead: (userId) => readAhead(approvals, userId),
-    decide: (click) => decide(approvals, click),
+    decide: (click) => options.aroundDecide?.(() => decide(approvals, click)) ?? decide(approvals, click),
     undo: (click) => undo(approvals, click),
     lookBeforeDeny: (click) => lookBeforeDeny(approvals, click),
     pendingFor: (who) => pendingFor(approvals, who),

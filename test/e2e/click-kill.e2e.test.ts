@@ -1,0 +1,47 @@
+/** The process that acknowledged a click dies before it has judged it: another one does, soon and once. */
+import { describe, expect, it } from "vitest";
+import { withDatabases } from "./support/databases.js";
+import { inHouse } from "./support/house.js";
+import { withManyOrders } from "./support/many-orders.js";
+import { cardIn, committed, held, operationsOf } from "./support/races.js";
+
+const databases = withDatabases();
+/** Well below the half minute that a lease without renewals would have to last. */
+const SOON_S = 20;
+
+describe("killed between the acknowledgement of an Approve and its vote", () => {
+  it.each(["http", "socket"] as const)(
+    "over %s: one vote, one refund, and nobody waits for half a minute",
+    (transport) =>
+      inHouse(
+        databases,
+        { transport, changeShop: (shop) => withManyOrders(shop, 1, 10_000) },
+        async (house) => {
+          const { stage, world, db } = house;
+          await stage.start();
+          const thread = await held(house, "ORD-7001", "100.00");
+          const at = await cardIn(house, thread);
+          await stage.stop();
+          await stage.start({ COUNTERSIGN_FAILPOINTS: "slack.after_ack=kill" });
+          await house.another({ roles: "worker" });
+
+          await world.slack.control.click({ as: "U_SUP1", at, label: "Approve" });
+          await stage.productEnded();
+          await stage.runIn(thread, "resolved");
+
+          const votes = await db.sql<{ user_id: string; waited: number }>(
+            "test.waited",
+            `SELECT v.user_id, extract(epoch FROM v.at - i.received_at)::float8 AS waited FROM votes v, slack_inbox i
+            WHERE i.kind = 'action' AND i.body->'actions'->0->>'action_id' = 'approval.approve'`,
+          );
+          expect(votes).toEqual([{ user_id: "U_SUP1", waited: expect.any(Number) }]);
+          expect(votes[0]?.waited).toBeLessThan(SOON_S);
+          await world.payments.control.settle();
+          expect(await committed(house, "ORD-7001")).toEqual([10_000]);
+          expect((await operationsOf(house, "ORD-7001")).map(({ status }) => status)).toEqual(["CONFIRMED"]);
+          await house.assertAuditIntact();
+        },
+      ),
+    240_000,
+  );
+});
