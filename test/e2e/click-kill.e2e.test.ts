@@ -1,8 +1,8 @@
 /** The process that acknowledged a click dies before it has judged it: another one does, soon and once. */
 import { describe, expect, it } from "vitest";
+import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { withDatabases } from "./support/databases.js";
 import { inHouse } from "./support/house.js";
-import { withManyOrders } from "./support/many-orders.js";
 import { cardIn, committed, held, operationsOf } from "./support/races.js";
 
 const databases = withDatabases();
