@@ -159,6 +159,23 @@ export async function seenAndNotListed(
   }));
 }
 
+/** $1 references, $2 their payment intents. On a payment of ours, not seen before, and no operation's. */
+const NEWS_OF_PAYMENT = `
+SELECT DISTINCT l.payment_intent FROM unnest($1::text[], $2::text[]) AS l (ref, payment_intent)
+JOIN payments p ON p.payment_intent = l.payment_intent
+WHERE NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.provider_ref = l.ref AND e.operation_id IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.provider_ref = l.ref)
+ORDER BY 1`;
+
+/** Payments of ours on which one of these refunds is news: nobody here made it, and it was not seen before. */
+export async function paymentsWithNews(on: SqlRunner, effects: readonly ProviderEffect[]): Promise<string[]> {
+  const rows = await on.sql<{ payment_intent: string }>("ledger.news_of_payment", NEWS_OF_PAYMENT, [
+    effects.map(({ ref }) => ref),
+    effects.map(({ target }) => target),
+  ]);
+  return rows.map(({ payment_intent }) => payment_intent);
+}
+
 /** Keeps that this refund was seen as made elsewhere; `first` is false when it was known. Joins the caller's transaction. */
 function recordSeen(
   tx: Tx,

@@ -20,7 +20,13 @@ export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
-export { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "./elsewhere.js";
+export {
+  listingContext,
+  paymentsWithNews,
+  recordElsewhere,
+  seenAndNotListed,
+  unexplainedRefunds,
+} from "./elsewhere.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";

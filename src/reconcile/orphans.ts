@@ -6,7 +6,13 @@ import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
-import { getOperation, openIncident, operationByProviderRef, wasClosedKnowing } from "../ledger/index.js";
+import {
+  getOperation,
+  openIncident,
+  operationByProviderRef,
+  paymentsWithNews,
+  wasClosedKnowing,
+} from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
 
 /** States in which an effect at the provider is explained: it may happen, did happen, or was taken back. */
@@ -52,6 +58,11 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     orphans += 1;
     if (effect.kind === "refund") touched.add(effect.target);
   }
+  // Without our mark it was made elsewhere, by a person or another program: the payment's own list tells how much is gone.
+  const unmarked = listing.effects.filter(
+    ({ kind, status, operationId }) => kind === "refund" && operationId === null && !DEAD.has(status),
+  );
+  for (const paymentIntent of await paymentsWithNews(ctx.db, unmarked)) touched.add(paymentIntent);
   // What they took is gone from the payment, whoever sent it.
   for (const paymentIntent of touched) {
     await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
@@ -69,7 +80,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
  * another effect: then money moved twice.
  */
 async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<boolean> {
-  // Without our mark it was made elsewhere: the payment's own list counts it, and it is no orphan of ours.
+  // Without our mark it was made elsewhere, and is no orphan of ours.
   if (DEAD.has(effect.status) || effect.operationId === null) return false;
   const named: OperationId | null = isOperationId(effect.operationId) ? effect.operationId : null;
   const operation =

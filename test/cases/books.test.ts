@@ -65,6 +65,36 @@ describe("an effect at the provider that no operation here made", () => {
   });
 });
 
+describe("a refund that a person made in the provider's dashboard, of which no webhook told", () => {
+  it("is one incident, its amount is gone from the payment, and a refund that no longer fits is not prepared", async () => {
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1001", amount: 17_000 });
+    for (const name of ["first", "second"]) {
+      expect(await sweepOrphans(w.worker(name))).toMatchObject({ read: true, effects: 1, orphans: 0 });
+    }
+    expect(await incidents()).toEqual(["refunded_elsewhere"]);
+    expect(await elsewhere()).toBe(17_000n);
+    const asked = await w.ask("ORD-1001", 2_000n);
+    expect(asked.outcomes).toMatchObject([{ outcome: "insufficient", leftMinor: 1_000n }]);
+    expect(await w.posts()).toEqual([]);
+    await w.intact();
+  });
+
+  it("is read once: a sweep asks for a payment's list only where it shows something new", async () => {
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1001", amount: 1_000 });
+    const lists = async (): Promise<number> =>
+      (await w.control.requests({ method: "GET", paymentIntent: "pi_ORD-1001" })).length;
+    await sweepOrphans(w.worker("first"));
+    const once = await lists();
+    expect(once).toBeGreaterThan(0);
+    await sweepOrphans(w.worker("first"));
+    expect(await lists()).toBe(once);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1001", amount: 500 });
+    await sweepOrphans(w.worker("first"));
+    expect(await elsewhere()).toBe(1_500n);
+    expect(await incidents()).toEqual(["refunded_elsewhere", "refunded_elsewhere"]);
+  });
+});
+
 describe("a confirmed operation that the provider does not show", () => {
   it("is one incident, once the list has had its time", async () => {
     const id = await w.prepared("ORD-1001", 2_000n);
