@@ -25,7 +25,8 @@ const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
   "REVERSED",
 ]);
 const DEAD: ReadonlySet<string> = new Set(["failed", "canceled"]);
-const CONFIRMED_LIMIT = 1_000;
+/** Asked for one by one in a pass. */
+const MISSED_LIMIT = 1_000;
 
 export interface SweepResult {
   /** false: the provider's list could not be read, and nothing was judged. */
@@ -120,19 +121,23 @@ const isSecond = (operation: Operation, effect: ProviderEffect): boolean =>
   operation.providerRef !== null &&
   operation.providerRef !== effect.ref;
 
-/** Confirmed within the window, older than the list's lag, and not listed: asked for by its reference before it is missed. */
+/**
+ * Confirmed within the window, older than the list's lag, not listed and not told of before: asked for by its reference before it is
+ * missed.
+ */
 async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySet<string>): Promise<number> {
   const rows = await ctx.db.sql<{ id: OperationId; provider_ref: string }>(
     "reconcile.confirmed_since",
-    `SELECT id, provider_ref FROM operations
-      WHERE created_at >= $1 AND status = 'CONFIRMED' AND kind = 'refund' AND provider_ref IS NOT NULL
-        AND updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
-      ORDER BY created_at DESC, id DESC LIMIT $3`,
-    [since, ctx.reconcile.orphanLagMs, CONFIRMED_LIMIT],
+    `SELECT o.id, o.provider_ref FROM operations o
+      WHERE o.created_at >= $1 AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND o.provider_ref IS NOT NULL
+        AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
+        AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS l (ref) WHERE l.ref = o.provider_ref)
+        AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.dedupe_key = 'missing:' || o.id)
+      ORDER BY o.created_at DESC, o.id DESC LIMIT $3`,
+    [since, ctx.reconcile.orphanLagMs, MISSED_LIMIT, [...listed]],
   );
   let missing = 0;
   for (const row of rows) {
-    if (listed.has(row.provider_ref)) continue;
     const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
     if (reading.read === "failed" || reading.effects.some((effect) => !DEAD.has(effect.status))) continue;
     missing += 1;

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { sweepOrphans } from "../../src/reconcile/index.js";
 import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { foreignRefund } from "../support/ledger-world.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
 const database = withDatabase();
@@ -102,8 +103,50 @@ describe("a confirmed operation that the provider does not show", () => {
     expect(await sweepOrphans(w.worker("first"))).toMatchObject({ missing: 0 });
     await database.db.sql(undefined, "UPDATE operations SET provider_ref = 're_gone' WHERE id = $1", [id]);
     await w.advance(700_000);
-    for (const name of ["first", "second"]) await sweepOrphans(w.worker(name));
+    expect(await sweepOrphans(w.worker("first"))).toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("second"))).toMatchObject({ missing: 0 });
     expect(await incidents()).toContain("missing_effect");
     expect((await incidents()).filter((kind) => kind === "missing_effect")).toHaveLength(1);
+  });
+
+  it("is found among any number of others that the provider does show", async () => {
+    const id = await w.prepared("ORD-1001", 2_000n);
+    await w.work(w.worker("first"), id);
+    const others = 1_100;
+    await database.db.tx(async (tx) => {
+      await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
+      await tx.sql(
+        undefined,
+        `INSERT INTO operations SELECT (jsonb_populate_record(o, jsonb_build_object(
+           'id', 'op_' || n, 'key', n, 'idempotency_key', n, 'provider_ref', 're_' || n, 'created_at', o.created_at + interval '1 second'))).*
+         FROM operations o, generate_series(1, $2::int) n WHERE o.id = $1`,
+        [id, others],
+      );
+    });
+    await w.advance(700_000);
+    const ctx = w.worker("first");
+    const found = await sweepOrphans({
+      ...ctx,
+      provider: {
+        ...ctx.provider,
+        // It shows every other one.
+        listSince: async () => ({
+          read: "complete",
+          effects: Array.from({ length: others }, (_, index) => ({
+            ...foreignRefund(2_000n, `re_${index + 1}`),
+            operationId: `op_${index + 1}`,
+          })),
+          balance: null,
+          readAt: new Date(),
+        }),
+        read: async () => ({ read: "complete", effects: [], balance: null, readAt: new Date() }),
+      },
+    });
+    expect(found).toMatchObject({ missing: 1 });
+    const [told] = await database.db.sql<{ id: string }>(
+      undefined,
+      "SELECT operation_id AS id FROM incidents WHERE kind = 'missing_effect'",
+    );
+    expect(told?.id).toBe(id);
   });
 });
