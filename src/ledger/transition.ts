@@ -134,13 +134,23 @@ interface MoveParameters {
   seen_payload: JsonObject | null;
 }
 
+/** What enters the totals or leaves them. Apart: the triggers of `total_entries` run for a statement that names it, rows or not. */
+const TOTALS = `, gone AS (
+  DELETE FROM total_entries t USING e
+  WHERE :counted::text = 'leaves' AND t.scope = ANY(e.scopes) AND t.operation_id = e.id
+), come AS (
+  INSERT INTO total_entries (scope, operation_id, kind, currency, amount_minor, at)
+  SELECT s.name, e.id, e.kind, e.currency, e.amount_minor, e.at_now
+  FROM e CROSS JOIN LATERAL unnest(COALESCE(:scopes::text[], e.scopes)) AS s(name)
+  WHERE :counted::text = 'enters'
+  ON CONFLICT (scope, operation_id) DO NOTHING
+)`;
+
 /**
  * :id :from :version :token are what was read; :to :event :actor :data what happened. :reserved and :refunded are −1, 0 or 1
  * times the amount; :counted what the totals do. Durations in milliseconds, null: none. One row, or none when the race is lost.
  */
-const MOVE = statement<MoveParameters>(
-  "ledger.move",
-  `
+const moveText = (totals: string): string => `
 WITH g AS (
   SELECT o.id, o.event_count, o.head_hash, o.amount_minor, o.payment_id, o.currency, o.kind, o.scopes, o.key, o.attempts,
          o.lease_token, o.lease_until
@@ -198,16 +208,7 @@ WITH g AS (
   WHERE o.id = :id AND o.id = e.id
   RETURNING ${operationColumns("o")}
 ), event AS (${INSERT_EVENT}
-), gone AS (
-  DELETE FROM total_entries t USING e
-  WHERE :counted::text = 'leaves' AND t.scope = ANY(e.scopes) AND t.operation_id = e.id
-), come AS (
-  INSERT INTO total_entries (scope, operation_id, kind, currency, amount_minor, at)
-  SELECT s.name, e.id, e.kind, e.currency, e.amount_minor, e.at_now
-  FROM e CROSS JOIN LATERAL unnest(COALESCE(:scopes::text[], e.scopes)) AS s(name)
-  WHERE :counted::text = 'enters'
-  ON CONFLICT (scope, operation_id) DO NOTHING
-), tried AS (
+)${totals}, tried AS (
   UPDATE attempts a
   SET verdict = :verdict, finished_at = e.at_now, code = :code, http_status = :http_status::int,
       provider_ref = :attempt_ref, request_id = :request_id, evidence = :evidence::jsonb
@@ -221,8 +222,12 @@ WITH g AS (
 )
 SELECT w.*, ARRAY(
   SELECT ARRAY[x.run_id, x.ticket_id] FROM operation_waiters x WHERE x.operation_id = w.id ORDER BY x.joined_at, x.run_id) AS waiters
-FROM wrote w`,
-);
+FROM wrote w`;
+
+/** For what changes nothing under the totals. */
+const MOVE = statement<MoveParameters>("ledger.move", moveText(""));
+/** For what enters the totals or leaves them. */
+const MOVE_COUNTED = statement<MoveParameters>("ledger.move_counted", moveText(TOTALS));
 
 /** Runs that wait beside the owner, oldest first. */
 export interface Party {
@@ -259,7 +264,9 @@ export async function moveTelling(on: SqlRunner, request: MoveRequest): Promise<
   const to = step.to;
   const patch = request.patch ?? {};
   const change = holdingChange(request.from, to);
-  const row = await runOne<OperationRow & { waiters: [RunId, TicketId][] }, MoveParameters>(on, MOVE, {
+  const counts = change.counted === "enters" || change.counted === "leaves";
+  const what = counts ? MOVE_COUNTED : MOVE;
+  const row = await runOne<OperationRow & { waiters: [RunId, TicketId][] }, MoveParameters>(on, what, {
     id: request.id,
     from: request.from,
     to,
