@@ -94,12 +94,14 @@ function printSpeed(
   print("");
   print(
     table([
-      ["arm", "operations/s", "rounds", "client CPU ms/operation"],
+      ["arm", "operations/s", "rounds", "CPU ms/operation: client", "server", "log kB/operation"],
       ...report.arms.map((arm) => [
         arm.arm,
         arm.perSecond.toFixed(0),
         arm.rounds.map((round) => round.toFixed(0)).join(" "),
         arm.clientCpuMs === null ? "-" : arm.clientCpuMs.toFixed(2),
+        arm.serverCpuMs === null ? "-" : arm.serverCpuMs.toFixed(2),
+        (arm.walBytes / 1_000).toFixed(1),
       ]),
     ]),
   );
@@ -115,6 +117,7 @@ function printSpeed(
       ]),
     ]),
   );
+  for (const note of report.notes) print(note);
   for (const { arm, why } of report.leftOut) print(`Left out: ${arm} (${why}).`);
   print("");
 }

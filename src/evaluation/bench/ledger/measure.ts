@@ -1,10 +1,22 @@
 /** Lanes that work side by side for a while, and what that cost. */
+import { type ServerCost, withServerCost } from "./server-cost.js";
 
 export interface Measured {
   readonly operations: number;
   readonly seconds: number;
   /** This process's processor time; null where another program did the work. */
   readonly cpuMs: number | null;
+}
+
+/** What an arm did, and what the database's server spent on it. */
+export interface MeasuredArm extends Measured {
+  readonly server: ServerCost;
+}
+
+/** Runs an arm on the server of `url`. */
+export async function atCost(url: string, arm: () => Promise<Measured>): Promise<MeasuredArm> {
+  const { value, cost } = await withServerCost(url, arm);
+  return { ...value, server: cost };
 }
 
 /** Runs `operation` in `lanes` lanes until the time is over or the numbers up to `most` are used up. Every number is used once. */

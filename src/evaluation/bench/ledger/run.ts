@@ -4,9 +4,10 @@
  */
 import type { ReconcileCtx } from "../../../reconcile/index.js";
 import { runBareDriver } from "./bare-driver.js";
-import { openDurableExecution } from "./dbos.js";
+import { type DurableExecution, openDurableExecution } from "./durable-execution.js";
+import { type Floor, openFloor } from "./floor.js";
 import { machineOf } from "./machine.js";
-import { inLanes, type Measured } from "./measure.js";
+import { atCost, inLanes, type MeasuredArm } from "./measure.js";
 import { pgbenchVersion, runPgbench } from "./pgbench.js";
 import { type Owner, SPARE_ORDERS, type Totals } from "./premises.js";
 import { carryOut } from "./product.js";
@@ -25,12 +26,13 @@ export const ARMS = [
   "product with HTTP call, no totals",
   "product with HTTP call, totals",
   "durable execution with HTTP call",
+  "two bare commits with HTTP call",
 ] as const;
 export type ArmName = (typeof ARMS)[number];
 
 export interface LedgerBench {
   /** Every round's result of each arm that took part. */
-  readonly measured: ReadonlyMap<ArmName, readonly Measured[]>;
+  readonly measured: ReadonlyMap<ArmName, readonly MeasuredArm[]>;
   readonly leftOut: readonly { readonly arm: string; readonly why: string }[];
   /** What is not as it must be after an arm; empty: nothing. */
   readonly wrong: readonly string[];
@@ -75,7 +77,7 @@ interface Parts {
 /** One run: what it has measured so far. */
 class Bench {
   readonly #parts: Parts;
-  readonly #measured = new Map<ArmName, Measured[]>();
+  readonly #measured = new Map<ArmName, MeasuredArm[]>();
   readonly #wrong: string[] = [];
 
   constructor(parts: Parts) {
@@ -91,7 +93,8 @@ class Bench {
     const durable = await openDurableExecution(databases.providerUrl, stub.url);
     if (durable === null)
       leftOut.push({ arm: "durable execution", why: "@dbos-inc/dbos-sdk is not installed" });
-    const plays: [ArmName, () => Promise<Measured>][] = [];
+    const floor = await openFloor(databases.providerUrl, stub.url, options.lanes);
+    const plays: [ArmName, () => Promise<MeasuredArm>][] = [];
     for (const totals of ["none", "totals"] as const) {
       const end = totals === "none" ? "no totals" : "totals";
       plays.push([`product, ${end}`, () => this.#product(`product, ${end}`, totals, "nobody")]);
@@ -105,6 +108,7 @@ class Bench {
     if (durable !== null) {
       plays.push(["durable execution with HTTP call", () => this.#durable(durable)]);
     }
+    plays.push(["two bare commits with HTTP call", () => this.#floor(floor)]);
     try {
       // Round 0 warms up code and caches and is not counted.
       for (let round = 0; round <= options.rounds; round += 1) {
@@ -115,6 +119,7 @@ class Bench {
         }
       }
     } finally {
+      await floor.close();
       await durable?.close();
     }
     return {
@@ -150,17 +155,19 @@ class Bench {
     );
   }
 
-  #product(arm: ArmName, totals: Totals, asking: "nobody" | "wire"): Promise<Measured> {
+  #product(arm: ArmName, totals: Totals, asking: "nobody" | "wire"): Promise<MeasuredArm> {
     const { ports, databases, options, seeded, stub } = this.#parts;
     return withCopy(
       databases,
       totals,
-      async (db) => {
+      async (db, url) => {
         const before = await stub.made();
         const product = productOn(ports, db, stub.url);
         try {
-          const measured = await inLanes({ ...options, most: seeded.orders }, (n, lane) =>
-            this.#carryOut(product.ctx, n, lane, asking),
+          const measured = await atCost(url, () =>
+            inLanes({ ...options, most: seeded.orders }, (n, lane) =>
+              this.#carryOut(product.ctx, n, lane, asking),
+            ),
           );
           await this.#check(arm, () => wrongWith(db, measured.operations, true));
           const asked = (await stub.made()) - before;
@@ -180,17 +187,15 @@ class Bench {
     return carryOut(ctx, n, this.#owner(lane), asking);
   }
 
-  #bare(arm: ArmName, totals: Totals, steps: readonly Step[]): Promise<Measured> {
+  #bare(arm: ArmName, totals: Totals, steps: readonly Step[]): Promise<MeasuredArm> {
     const { databases, options, seeded } = this.#parts;
     return withCopy(
       databases,
       totals,
       async (db, url) => {
-        const measured = await runBareDriver(url, steps, {
-          ...options,
-          most: seeded.orders,
-          owners: seeded.owners,
-        });
+        const measured = await atCost(url, () =>
+          runBareDriver(url, steps, { ...options, most: seeded.orders, owners: seeded.owners }),
+        );
         await this.#check(arm, () => wrongWith(db, measured.operations, false));
         return measured;
       },
@@ -198,13 +203,13 @@ class Bench {
     );
   }
 
-  #pgbench(arm: ArmName, totals: Totals, steps: readonly Step[]): Promise<Measured> {
+  #pgbench(arm: ArmName, totals: Totals, steps: readonly Step[]): Promise<MeasuredArm> {
     const { databases, options } = this.#parts;
     return withCopy(
       databases,
       totals,
       async (db, url) => {
-        const measured = await runPgbench(url, steps, { ...options, threads: 1 });
+        const measured = await atCost(url, () => runPgbench(url, steps, { ...options, threads: 1 }));
         await this.#check(arm, () => wrongWith(db, measured.operations, false));
         return measured;
       },
@@ -212,14 +217,32 @@ class Bench {
     );
   }
 
-  async #durable(durable: NonNullable<Awaited<ReturnType<typeof openDurableExecution>>>): Promise<Measured> {
-    const { options, seeded, stub } = this.#parts;
+  async #durable(durable: DurableExecution): Promise<MeasuredArm> {
+    const { options, seeded, stub, databases } = this.#parts;
     const [made, succeeded] = [await stub.made(), await durable.succeeded()];
-    const measured = await durable.run({ ...options, most: seeded.orders });
+    const { lanes, seconds } = options;
+    const measured = await atCost(databases.providerUrl, () =>
+      durable.run({ lanes, seconds, most: seeded.orders }),
+    );
     const counts = [(await stub.made()) - made, (await durable.succeeded()) - succeeded];
     if (counts.some((count) => count !== measured.operations)) {
       this.#wrong.push(
         `durable execution: ${measured.operations} workflows, ${counts[0]} calls, ${counts[1]} succeeded`,
+      );
+    }
+    return measured;
+  }
+
+  async #floor(floor: Floor): Promise<MeasuredArm> {
+    const { options, seeded, stub, databases } = this.#parts;
+    const [made, recorded] = [await stub.made(), await floor.recorded()];
+    const measured = await atCost(databases.providerUrl, () =>
+      floor.run({ ...options, most: seeded.orders }),
+    );
+    const counts = [(await stub.made()) - made, (await floor.recorded()) - recorded];
+    if (counts.some((count) => count !== measured.operations)) {
+      this.#wrong.push(
+        `two bare commits: ${measured.operations} rows, ${counts[0]} calls, ${counts[1]} recorded`,
       );
     }
     return measured;
