@@ -67,6 +67,37 @@ describe("an attempt's outcome", () => {
     },
   );
 
+  test("the totals' triggers do not run for an outcome that changes nothing under them, and do for one that does", async () => {
+    const ctx = await openShop(database.db);
+    const pool = database.db.pool;
+    await pool.query(`
+      CREATE TABLE totals_named (what text NOT NULL);
+      CREATE FUNCTION note_totals_named() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN INSERT INTO totals_named VALUES (TG_OP); RETURN NULL; END $$;
+      CREATE TRIGGER note_totals_named AFTER INSERT OR DELETE ON total_entries
+        FOR EACH STATEMENT EXECUTE FUNCTION note_totals_named()`);
+    const named = async (): Promise<string[]> => {
+      const { rows } = await pool.query<{ what: string }>("DELETE FROM totals_named RETURNING what");
+      return rows.map(({ what }) => what).sort();
+    };
+    try {
+      const done = await claimed(ctx, await prepared(ctx));
+      expect(await named()).toContain("INSERT");
+      await settle(ctx, done, outcomes.committed(done.operation));
+      expect(await named()).toEqual([]);
+      const refused = await claimed(ctx, await prepared(ctx, 1000n));
+      await named();
+      await settle(ctx, refused, outcomes.rejected());
+      expect(await named()).toContain("DELETE");
+      expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 2000n, counted: 2000n });
+    } finally {
+      await pool.query(
+        "DROP TRIGGER note_totals_named ON total_entries; DROP FUNCTION note_totals_named(); DROP TABLE totals_named",
+      );
+    }
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("not executed comes back after the provider's Retry-After and not before, under the same key", async () => {
     const ctx = await openShop(database.db);
     const first = await claimed(ctx, await prepared(ctx));
