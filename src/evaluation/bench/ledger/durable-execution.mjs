@@ -1,11 +1,13 @@
 // A widely used library for durable execution doing the least that could be called the same: a workflow of three recorded steps,
 // the middle one with the HTTP call. In a process of its own, as its users run it, so that neither it nor the product works in the
-// other's time. Started with the database's URL, the provider's and the amount; answers to messages, see durable-execution.ts.
+// other's time. Started with the database's URL, the provider's and the amount; answers to messages, see start-durable-execution.ts.
 import { Pool } from "undici";
 
+// A development dependency: no part of the product names it as a module.
+const PACKAGE = "@dbos-inc/dbos-sdk";
 const [databaseUrl, apiUrl, amount] = process.argv.slice(2);
 
-const library = await import("@dbos-inc/dbos-sdk").catch((error) => {
+const library = await import(PACKAGE).catch((error) => {
   if (error.code === "ERR_MODULE_NOT_FOUND") return null;
   throw error;
 });

@@ -4,7 +4,6 @@
  */
 import type { ReconcileCtx } from "../../../reconcile/index.js";
 import { runBareDriver } from "./bare-driver.js";
-import { type DurableExecution, openDurableExecution } from "./durable-execution.js";
 import { type Floor, openFloor } from "./floor.js";
 import { machineOf } from "./machine.js";
 import { atCost, inLanes, type MeasuredArm } from "./measure.js";
@@ -13,6 +12,7 @@ import { type Owner, SPARE_ORDERS, type Totals } from "./premises.js";
 import { carryOut } from "./product.js";
 import { checkNames, record, roundTrips, type Step } from "./record.js";
 import { type BenchDatabases, type BenchPorts, productOn, type Seeded, seed, withCopy } from "./scene.js";
+import { type DurableExecution, openDurableExecution } from "./start-durable-execution.js";
 import { type ProviderStub, startProviderStub } from "./start-provider-stub.js";
 import { wrongWith } from "./verify.js";
 
