@@ -8,5 +8,6 @@ export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
+export { takeBack } from "./taken-back.js";
 export { cannotBeRecorded } from "./unrecorded.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

@@ -7,7 +7,7 @@ import type { ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
-import type { Operation } from "../domain/operation.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { Db } from "../domain/ports/database.js";
 import type { ProviderEvent } from "../domain/ports/payment-provider.js";
 import {
@@ -16,12 +16,12 @@ import {
   openIncident,
   operationByProviderRef,
   recordEvidence,
-  reverse,
 } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
+import { isDead, takeBack } from "./taken-back.js";
 
 export type StoredWebhook =
   | { readonly stored: true; readonly eventId: string; readonly first: boolean }
@@ -77,15 +77,12 @@ export async function processWebhook(ctx: DispatchCtx, eventId: string): Promise
   if (row === undefined) return;
   await failpoint("dispatch.before_webhook_judged");
   try {
-    await judge(ctx, readStored(row.payload));
+    if ((await judge(ctx, readStored(row.payload))) === "early") {
+      await again(ctx, eventId, row.failures);
+      return;
+    }
   } catch (error) {
-    const delayMs = Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** Math.min(row.failures, 20));
-    await ctx.db.sql(
-      "dispatch_webhook_failed",
-      `UPDATE provider_webhooks SET failures = failures + 1, due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
-        WHERE event_id = $1`,
-      [eventId, delayMs],
-    );
+    await again(ctx, eventId, row.failures);
     ctx.log.error({ err: error, webhook: eventId }, "a webhook could not be judged; it is tried again");
     return;
   }
@@ -96,10 +93,32 @@ export async function processWebhook(ctx: DispatchCtx, eventId: string): Promise
   );
 }
 
-async function judge(ctx: DispatchCtx, event: ProviderEvent): Promise<void> {
+async function again(ctx: DispatchCtx, eventId: string, failures: number): Promise<void> {
+  const delayMs = Math.min(RETRY_MAX_MS, RETRY_BASE_MS * 2 ** Math.min(failures, 20));
+  await ctx.db.sql(
+    "dispatch_webhook_failed",
+    `UPDATE provider_webhooks SET failures = failures + 1, due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
+      WHERE event_id = $1`,
+    [eventId, delayMs],
+  );
+}
+
+/** Whoever is at work on these may be about to write what they read before the news. */
+const UNDER_WAY: ReadonlySet<OperationStatus> = new Set(["DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING"]);
+
+/**
+ * `early`: it tells of a failure while the operation is under way. What is known is written; but somebody who read a success before
+ * may write it after, so it is judged once more when the operation has settled.
+ */
+async function judge(ctx: DispatchCtx, event: ProviderEvent): Promise<"judged" | "early"> {
   const operation = await operationOf(ctx, event);
-  if (operation !== null && event.objectId !== null) await judgeFor(ctx, event, event.objectId, operation);
+  const effect =
+    operation === null || event.objectId === null
+      ? null
+      : await judgeFor(ctx, event, event.objectId, operation);
   await refreshBalance(ctx, { paymentIntent: event.paymentIntent, providerSubscription: null });
+  const early = operation !== null && effect !== null && isDead(effect) && UNDER_WAY.has(operation.status);
+  return early ? "early" : "judged";
 }
 
 async function operationOf(ctx: DispatchCtx, event: ProviderEvent): Promise<Operation | null> {
@@ -115,8 +134,8 @@ async function judgeFor(
   event: ProviderEvent,
   objectId: string,
   operation: Operation,
-): Promise<void> {
-  if (!event.type.startsWith("refund.") && event.type !== "charge.refund.updated") return;
+): Promise<ProviderEffect | null> {
+  if (!event.type.startsWith("refund.") && event.type !== "charge.refund.updated") return null;
   const listing = await ctx.provider.read(objectId, { timeoutMs: ctx.timing.providerTimeoutMs });
   if (listing.read === "failed")
     throw new Error(`the object of the webhook could not be read: ${listing.reason}`);
@@ -126,7 +145,7 @@ async function judgeFor(
       { webhook: event.id, operation: operation.id },
       "the provider does not show what the webhook speaks of",
     );
-    return;
+    return null;
   }
   const evidence = {
     operationId: operation.id,
@@ -135,18 +154,12 @@ async function judgeFor(
     dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
     payload: effectJson(effect, event),
   };
-  const dead = effect.status === "failed" || effect.status === "canceled";
+  const dead = isDead(effect);
   switch (operation.status) {
     case "CONFIRMED":
       if (dead && effect.ref === operation.providerRef) {
-        await reverse(ctx, {
-          operationId: operation.id,
-          actor: "system:webhook",
-          evidence,
-          code: effect.failureReason ?? effect.status,
-          detail: `The provider took the refund back (${effect.failureReason ?? effect.status}). The money did not reach the customer.`,
-        });
-        return;
+        await takeBack(ctx, operation, effect, { actor: "system:webhook", evidence });
+        return effect;
       }
       if (!dead && effect.ref !== operation.providerRef) {
         await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
@@ -160,7 +173,7 @@ async function judgeFor(
           evidence,
           detail: `Counted as rejected, but the provider shows ${effect.ref} as ${effect.status}.`,
         });
-        return;
+        return effect;
       }
       break;
     case "DENIED":
@@ -179,6 +192,7 @@ async function judgeFor(
   }
   await ctx.db.tx((tx) => recordEvidence(tx, ctx, evidence));
   await ctx.wake("operation", operation.id);
+  return effect;
 }
 
 function orphan(

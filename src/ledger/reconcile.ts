@@ -20,6 +20,7 @@ import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
 import { seenEffect } from "./outcome.js";
+import { notOwnEffect } from "./own-effect.js";
 import { retryIsAuthorised } from "./resolution-rows.js";
 import { isStatus, type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { confirmedPatch } from "./settle.js";
@@ -220,7 +221,8 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (operation.status !== "RECONCILING" || operation.leaseToken !== request.leaseToken) {
       return { settled: false, why: "fenced", operation };
     }
-    const moved = await move(tx, reconciledMove(ctx, operation, request, row.probes));
+    const decided = await unlessNews(tx, operation, request);
+    const moved = await move(tx, reconciledMove(ctx, operation, decided, row.probes));
     if (moved === null) throw lostLock(operation);
     await announce(tx, ctx, { operation: moved, from: "RECONCILING" });
     if (request.evidence.says === "duplicate") {
@@ -232,6 +234,22 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
+}
+
+/** $1 operation, $2 reference. */
+const IS_OTHER = `
+SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
+
+/** What was read as done and has been reported as failed since is read again: the list was older than the news. */
+async function unlessNews(tx: Tx, operation: Operation, request: SettleReconcile): Promise<SettleReconcile> {
+  if (request.move.do !== "confirm" || operation.kind !== "refund") return request;
+  const news = await tx.sql("ledger.news_of_effect", IS_OTHER, [operation.id, request.move.effect.ref]);
+  return news.length === 0
+    ? request
+    : {
+        ...request,
+        move: { do: "later", why: `${request.move.effect.ref} is not what the list showed any more` },
+      };
 }
 
 async function reportDuplicate(

@@ -2,7 +2,7 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch/index.js";
+import { contradictRejected, refreshBalance, reportDuplicate, takeBack } from "../dispatch/index.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -71,7 +71,8 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
   const missing = await missingEffects(
     ctx,
     clock.since,
-    new Set(listing.effects.map((effect) => effect.ref)),
+    // One that failed is listed, and is no effect.
+    new Set(listing.effects.filter(({ status }) => !DEAD.has(status)).map((effect) => effect.ref)),
   );
   return { read: true, effects: listing.effects.length, orphans, missing };
 }
@@ -141,15 +142,39 @@ async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySe
     const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
     if (reading.read === "failed" || reading.effects.some((effect) => !DEAD.has(effect.status))) continue;
     missing += 1;
+    const [dead] = reading.effects;
+    if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
     await ctx.db.tx((tx) =>
       openIncident(tx, ctx, {
         kind: "missing_effect",
         dedupeKey: `missing:${row.id}`,
         operationId: row.id,
         paymentId: null,
-        detail: { providerRef: row.provider_ref, says: reading.effects.at(0)?.status ?? "no such effect" },
+        detail: { providerRef: row.provider_ref, says: dead?.status ?? "no such effect" },
       }),
     );
   }
   return missing;
+}
+
+/** It failed there after it was confirmed, and no webhook said so. */
+async function tookBack(ctx: ReconcileCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
+  const operation = await getOperation(ctx.db, id);
+  if (operation === null) return false;
+  return takeBack(ctx, operation, effect, {
+    actor: "system:reconcile",
+    evidence: {
+      operationId: id,
+      source: "sweep",
+      providerRef: effect.ref,
+      dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
+      payload: {
+        ref: effect.ref,
+        status: effect.status,
+        amount: Number(effect.amountMinor),
+        currency: effect.currency,
+        failureReason: effect.failureReason,
+      },
+    },
+  });
 }

@@ -1,7 +1,9 @@
 /** Accepted, paid out, and taken back by the bank days later: told by webhooks in any order, each more than once. */
 import { expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
+import { dueWebhooks, processWebhook } from "../../src/dispatch/index.js";
 import { listIncidents } from "../../src/ledger/index.js";
+import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
 import { signatureHeader } from "../../src/sandbox/payments/index.js";
 import { WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
@@ -51,3 +53,93 @@ it.each([
   expect((await w.told()).length, "the thread is told of each turn").toBeGreaterThanOrEqual(2);
   await w.intact();
 });
+
+it("a refund that fails while a reconciler holds the list that showed it paid out is not confirmed", async () => {
+  const w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  const ctx = w.worker("w");
+  w.control.arm({ kind: "commit_then_drop", match: { method: "POST" } });
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.look(ctx, id)).toMatchObject({ status: "OUTCOME_UNKNOWN" });
+  const slow: typeof ctx = {
+    ...ctx,
+    provider: {
+      ...ctx.provider,
+      list: async (target, options) => {
+        const listing = await ctx.provider.list(target, options);
+        const [effect] = await w.control.effects();
+        await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+        const body = Buffer.from((await w.control.events()).at(-1)?.body ?? "");
+        expect(await w.hear(w.worker("app"), body, signed(body))).toBe(200);
+        return listing;
+      },
+    },
+  };
+  await reconcileOne(slow, id, "evidence");
+  expect(await w.path(id)).not.toContain("CONFIRMED");
+  expect(await w.work(ctx, id)).toMatchObject({ status: "REJECTED" });
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+  expect((await w.control.effects()).map(({ status }) => status)).toEqual(["failed"]);
+  await w.intact();
+});
+
+it("a failure that is told while somebody else confirms what they read before is judged once more, and reverses it", async () => {
+  const w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  const ctx = w.worker("w");
+  w.control.arm({ kind: "commit_then_drop", match: { method: "POST" } });
+  const id = await w.prepared("ORD-1", 2_000n);
+  const open = await w.look(ctx, id);
+  expect(open).toMatchObject({ status: "OUTCOME_UNKNOWN" });
+  const before = await ctx.provider.list(open, { timeoutMs: 3_000 });
+  const [effect] = await w.control.effects();
+  await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+  const body = Buffer.from((await w.control.events()).at(-1)?.body ?? "");
+  // The webhook has looked at the row and reads its object; the reconciler writes what it had read, in between.
+  const app = w.worker("app");
+  const between: typeof app = {
+    ...app,
+    provider: {
+      ...app.provider,
+      read: async (ref, options) => {
+        await reconcileOne(
+          { ...ctx, provider: { ...ctx.provider, list: async () => before } },
+          id,
+          "evidence",
+        );
+        return app.provider.read(ref, options);
+      },
+    },
+  };
+  expect(await w.hear(between, body, signed(body))).toBe(200);
+  expect(await w.path(id), "it was too late to stop it").toContain("CONFIRMED");
+
+  await w.advance(60_000);
+  for (const event of await dueWebhooks(w.db, { limit: 5 })) await processWebhook(app, event);
+  expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+  expect(await dueWebhooks(w.db, { limit: 5 })).toEqual([]);
+  await w.intact();
+});
+
+it("a refund that fails later, of which no webhook tells, is found when the books are compared", async () => {
+  const w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  const ctx = w.worker("w");
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED" });
+  const [effect] = await w.control.effects();
+  await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+  await w.advance(ctx.reconcile.orphanLagMs + 60_000);
+  expect(await sweepOrphans(ctx)).toMatchObject({ read: true, missing: 1 });
+  expect(await sweepOrphans(w.worker("another"))).toMatchObject({ missing: 0 });
+  expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+  const incidents = (await listIncidents(w.db, { limit: 10 })).rows;
+  expect(incidents.map(({ kind, operationId }) => [kind, operationId])).toEqual([["reversed", id]]);
+  expect((await w.told()).length, "done, and taken back").toBeGreaterThanOrEqual(2);
+  await w.intact();
+});
+
+const signed = (body: Buffer): string =>
+  signatureHeader(body.toString("utf8"), WEBHOOK_SECRET, Math.floor(systemClock.now().getTime() / 1000));
