@@ -7,10 +7,10 @@
  */
 import type { EffectContract } from "../../src/domain/contract.js";
 
-export const MINUTE_MS = 60_000;
-export const HOUR_MS = 60 * MINUTE_MS;
-export const LAG_MS = MINUTE_MS;
-export const BOUND_MS = MINUTE_MS;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const LAG_MS = MINUTE_MS;
+const BOUND_MS = MINUTE_MS;
 export const KEY_TTL_MS = 24 * HOUR_MS;
 
 export type Terms = Pick<
