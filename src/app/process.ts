@@ -36,6 +36,8 @@ export interface RunningProcess {
   stop(): Promise<void>;
 }
 
+/** Storing an arrival takes a millisecond or two; they are opened with the first one. */
+const ARRIVAL_CONNECTIONS = 2;
 /** Jobs of each lane that one worker works on at once. */
 const CONCURRENCY = 12;
 const STOP_WITHIN_MS = 30_000;
@@ -83,6 +85,13 @@ export async function startProcess(
       onIdleError: (error) => log.warn({ err: error }, "a database connection broke and is replaced"),
     });
     closers.push(() => db.close());
+    const arrivals = openDb({
+      url: databaseUrl,
+      applicationName: "countersign-arrivals",
+      poolSize: ARRIVAL_CONNECTIONS,
+      onIdleError: (error) => log.warn({ err: error }, "a connection for arrivals broke and is replaced"),
+    });
+    closers.push(() => arrivals.close());
     await schemaReady(databaseUrl, log, stopping);
     const policy = await watchPolicyFile({
       db,
@@ -150,6 +159,7 @@ export async function startProcess(
     const processParts = { payments, readiness };
     const slack: SlackContext = {
       db,
+      arrivals,
       ids: systemIds,
       clock: systemClock,
       wake,

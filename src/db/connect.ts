@@ -31,6 +31,11 @@ export const STATEMENT_TIMEOUT_MS = 30_000;
 export const IDLE_IN_TX_TIMEOUT_MS = 30_000;
 /** How long to wait for a connection (pool exhausted, server away) before the caller hears of it. */
 export const CONNECT_TIMEOUT_MS = 10_000;
+/**
+ * How long a connection that nobody uses is kept. A new one has to be made, and parse and plan every statement again: the first click
+ * after a quiet minute would pay for all of that.
+ */
+const IDLE_KEPT_MS = 600_000;
 
 /**
  * Statements are planned once a connection and not again for each set of parameters: the large ones of the ledger take longer to
@@ -76,6 +81,7 @@ export function openDb(options: OpenDbOptions): OpenDb {
     max: options.poolSize ?? 10,
     application_name: options.applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_KEPT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TX_TIMEOUT_MS,
     keepAlive: true,

@@ -34,6 +34,8 @@ export interface SlackSendContext {
 
 /** Everything: what `processInbox` and the listeners need. */
 export interface SlackContext extends Omit<SlackSendContext, "useCases"> {
+  /** Connections of its own, on which arrivals are stored: Slack waits for that, whatever all others wait for. */
+  readonly arrivals: Db;
   readonly useCases: SlackUseCases;
 }
 

@@ -21,6 +21,11 @@ describe("killed between the acknowledgement of an Approve and its vote", () => 
           await stage.start();
           const thread = await held(house, "ORD-7001", "100.00");
           const at = await cardIn(house, thread);
+          const own = await db.sql(
+            "test.own",
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'countersign-arrivals'",
+          );
+          expect(own.length, "arrivals are stored on connections of their own").toBeGreaterThan(0);
           await stage.stop();
           await stage.start({ COUNTERSIGN_FAILPOINTS: "slack.after_ack=kill" });
           await house.another({ roles: "worker" });

@@ -1,6 +1,7 @@
 /** What is let in, what is refused, and what happens while the database is away. */
 import pg from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
+import { openDb } from "../../src/db/connect.js";
 import { INBOX_LEASE_MS } from "../../src/slack/inbox/store.js";
 import { withDatabase } from "../support/database.js";
 import { withDatabaseName } from "../support/global-setup.js";
@@ -336,6 +337,30 @@ describe("while the database is away", () => {
     await blocker.end();
     await waitFor(async () => (await stored()) === 0);
     expect(await database.db.sql(undefined, "SELECT 1 FROM votes")).toEqual([]);
+  });
+});
+
+describe("while every connection waits for somebody else", () => {
+  test("what arrives is stored and acknowledged all the same", async () => {
+    const arrivals = openDb({ url: database.url, applicationName: "test-arrivals", poolSize: 1 });
+    const blocker = new pg.Client({ connectionString: database.url });
+    await blocker.connect();
+    try {
+      const w = await start({ arrivals, still: true });
+      await blocker.query("SELECT pg_advisory_lock(7)");
+      const waiting = Array.from({ length: 30 }, () =>
+        database.db.sql("test.wait", "SELECT pg_advisory_lock_shared(7)"),
+      );
+      await waitFor(() => database.db.pool.waitingCount > 0);
+      expect(await send(w, { body: event() })).toBe(200);
+      const { rows } = await blocker.query("SELECT kind FROM slack_inbox");
+      expect(rows).toEqual([{ kind: "message" }]);
+      await blocker.query("SELECT pg_advisory_unlock(7)");
+      await Promise.all(waiting);
+    } finally {
+      await blocker.end();
+      await arrivals.close();
+    }
   });
 });
 

@@ -79,6 +79,9 @@ export async function benchResume(options: BenchResumeOptions): Promise<void> {
         ["", "measured", "p50 ms", "p90 ms", "p99 ms", "max ms"],
         ["click to acknowledgement", String(resume.acknowledged.count), ...milliseconds(resume.acknowledged)],
         ["click to resumed run", String(resume.resumed.count), ...milliseconds(resume.resumed)],
+        ...spreadRow("  Slack was asked who clicked", resume.resumedAsking),
+        ...spreadRow("  it was known, at most 2.5 s old", resume.resumedKnowing),
+        ["recorded arrival to vote", String(resume.judged.count), ...milliseconds(resume.judged)],
         ["vote to released turn", String(resume.released.count), ...milliseconds(resume.released)],
         ["vote to claimed by a worker", String(resume.claimed.count), ...milliseconds(resume.claimed)],
         ["bare queue's pick-up", String(resume.bare.count), ...milliseconds(resume.bare)],
@@ -89,7 +92,9 @@ export async function benchResume(options: BenchResumeOptions): Promise<void> {
     print(
       `from the click, p50 / (2 × bare + commit): ${resume.ratio.toFixed(2)} (goal: at most ${GOAL_RATIO}); from the vote: ${resume.ratioFromVote.toFixed(2)}`,
     );
-    print(`from the click, p99 / p50: ${resume.tail.toFixed(2)} (goal: at most ${GOAL_TAIL})`);
+    print(
+      `from the click, p99 / p50: ${resume.tail.toFixed(2)} (goal: at most ${GOAL_TAIL}); of the bare pick-up in the same minutes: ${resume.bareTail.toFixed(2)}`,
+    );
     print(
       `workers killed: ${killed.killed}; refunds at the provider for ${kills} approvals: ${killed.refunds}; ${killed.wrong.length === 0 ? "nothing stuck" : killed.wrong.join("; ")}`,
     );
@@ -117,6 +122,7 @@ async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport>
           return performance.now() - began;
         },
         until: (what, look, everyMs) => bench.until(what, look, undefined, everyMs),
+        askedSince: askedSince(bench),
         now: () => performance.now(),
       },
       held,
@@ -126,6 +132,22 @@ async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport>
     await worker.stop();
   }
 }
+
+const ABOUT_PEOPLE: ReadonlySet<string> = new Set(["users.info", "usergroups.users.list"]);
+
+/** Counts the workspace's answers about people since the last call, by its own journal. */
+function askedSince({ world }: BenchWorld): () => number {
+  let seen = 0;
+  return () => {
+    const entries = world.slack.control.journal(seen, Number.MAX_SAFE_INTEGER);
+    seen = entries.at(-1)?.seq ?? seen;
+    return entries.filter((entry) => entry.kind === "api" && ABOUT_PEOPLE.has(entry.method)).length;
+  };
+}
+
+/** No row where nothing was measured. */
+const spreadRow = (what: string, spread: ResumeReport["resumedAsking"]): string[][] =>
+  spread === null ? [] : [[what, String(spread.count), ...milliseconds(spread)]];
 
 /** Refunds that wait for an approval, orders `first` and on. */
 async function makeHeld(bench: BenchWorld, first: number, count: number): Promise<HeldRun[]> {

@@ -48,7 +48,7 @@ export interface Gate {
 }
 
 interface GateDeps {
-  readonly ctx: Pick<SlackContext, "db" | "ids" | "log" | "metrics" | "web" | "config">;
+  readonly ctx: Pick<SlackContext, "arrivals" | "ids" | "log" | "metrics" | "web" | "config">;
   readonly identity: () => SlackIdentity | null;
   /** A monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
@@ -152,7 +152,8 @@ async function storeInTime(
   arrival: Extract<Arrival, { kind: InboxKind }>,
 ): Promise<Stored> {
   const { ctx } = deps;
-  const storing = storeArrival(ctx, {
+  const store = { db: ctx.arrivals, ids: ctx.ids };
+  const storing = storeArrival(store, {
     key: arrival.key,
     kind: arrival.kind,
     body: arrival.stored,
@@ -174,7 +175,7 @@ async function storeInTime(
   if (LEASED.has(arrival.kind)) {
     storing
       .then(
-        (stored) => (stored.outcome === "new" ? withdraw(ctx, stored.row.id) : undefined),
+        (stored) => (stored.outcome === "new" ? withdraw(store, stored.row.id) : undefined),
         () => undefined,
       )
       .catch((error: unknown) => ctx.log.error({ error: String(error) }, "could not take a late row back"));

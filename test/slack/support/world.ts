@@ -71,6 +71,8 @@ export const CHANNELS = { tickets: "C_TICK", approvals: "C_APPR", ops: "C_OPS" }
 
 export interface WorldOptions {
   readonly db: Db;
+  /** On which arrivals are stored. Default: `db`. */
+  readonly arrivals?: Db;
   readonly mode: "socket" | "http";
   readonly sandbox?: Partial<SlackSandboxOptions>;
   readonly start?: Partial<StartOptions>;
@@ -139,6 +141,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const useCases = composeUseCases({ db, runs, notices, directory, policy, wake, log }, options);
   const ctx: SlackContext = {
     ...common,
+    arrivals: options.arrivals ?? db,
     wake,
     web,
     directory,

@@ -5,6 +5,8 @@
  *    click it is seen on a connection of its own, after that commit; from the vote it is between two times that the database wrote.
  * 2. It goes on when a worker has picked it up and claimed the operation, again by the database's time.
  * 3. One click after the other: each when the run before has ended.
+ * 4. The goal is judged from the click, whatever that takes. How much of it is Slack's answer to who clicked, which no queue's pick-up
+ *    has, is shown apart and changes nothing: clicks for which Slack was asked stand beside those for which it was known.
  */
 import type { OpenDb } from "../../../db/connect.js";
 import { type Spread, spreadOf } from "../shared/spread.js";
@@ -31,6 +33,8 @@ export interface ResumePorts {
   commitMs(): Promise<number>;
   /** Looks every `everyMs`. */
   until(what: string, look: () => Promise<boolean>, everyMs: number): Promise<void>;
+  /** How often the workspace was asked about people since the last time this was called. */
+  askedSince(): number;
   now(): number;
 }
 
@@ -38,6 +42,11 @@ export interface ResumeReport {
   readonly acknowledged: Spread;
   /** From the click until its run is seen resumed. */
   readonly resumed: Spread;
+  /** The same of the clicks for which Slack had to be asked who clicked, and of those for which that was known. Null: there were none. */
+  readonly resumedAsking: Spread | null;
+  readonly resumedKnowing: Spread | null;
+  /** From the arrival's row until the vote, both by the database. */
+  readonly judged: Spread;
   /** From the vote until the release, both by the database. */
   readonly released: Spread;
   /** From the vote until a worker has claimed the operation. */
@@ -50,6 +59,8 @@ export interface ResumeReport {
   readonly ratioFromVote: number;
   /** p99 over p50 from the click: the goal is at most 3. */
   readonly tail: number;
+  /** p99 over p50 of the bare pick-up: what the machine does to anything in these minutes. */
+  readonly bareTail: number;
 }
 
 /** How closely the resumed run is looked for, and everything else. */
@@ -65,9 +76,14 @@ export const heldRuns = (db: OpenDb): Promise<HeldRun[]> =>
      WHERE a.state = 'PENDING' AND a.turn_id IS NOT NULL AND r.state = 'awaiting_approval' ORDER BY a.created_at`,
   );
 
-/** $1 operations. Milliseconds from the vote to the release and to the claim, one row for each that was claimed. */
+/**
+ * $1 operations. Milliseconds from the arrival to the vote, and from the vote to the release and to the claim, one row for each that was
+ * claimed. Of several clicks the last before the vote is the one that was judged.
+ */
 const AFTER_VOTE = `
-SELECT extract(epoch FROM (r.at - v.at))::float8 * 1000 AS released, extract(epoch FROM (d.at - v.at))::float8 * 1000 AS claimed
+SELECT extract(epoch FROM (r.at - v.at))::float8 * 1000 AS released, extract(epoch FROM (d.at - v.at))::float8 * 1000 AS claimed,
+  extract(epoch FROM (v.at - (SELECT max(i.received_at) FROM slack_inbox i WHERE i.kind = 'action' AND i.received_at <= v.at
+    AND split_part(i.body #>> '{actions,0,value}', '.', 1) = a.id)))::float8 * 1000 AS judged
 FROM operation_events r JOIN operation_events d ON d.operation_id = r.operation_id AND d.type = 'claim' AND d.attempt = 1
 JOIN approvals a ON a.operation_id = r.operation_id JOIN votes v ON v.approval_id = a.id
 WHERE r.operation_id = ANY ($1::text[]) AND r.type = 'release'`;
@@ -79,21 +95,31 @@ export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]
   const resumed: number[] = [];
   const bare: number[] = [];
   const commit: number[] = [];
+  const asking: number[] = [];
+  const knowing: number[] = [];
   for (const [index, run] of runs.entries()) {
+    ports.askedSince();
     const { at, acknowledgedAt } = await ports.click(run);
     await ports.until(`run ${index + 1} to be resumed`, () => isResumed(db, run), LOOK_CLOSELY_MS);
-    resumed.push(ports.now() - at);
+    const took = ports.now() - at;
+    resumed.push(took);
+    (ports.askedSince() > 0 ? asking : knowing).push(took);
     acknowledged.push(acknowledgedAt - at);
     await ports.until(`run ${index + 1} to end`, () => hasEnded(db, run), LOOK_MS);
     bare.push(await ports.barePickUpMs());
     commit.push(await ports.commitMs());
   }
-  const after = await db.sql<{ released: number; claimed: number }>("bench.after_vote", AFTER_VOTE, [
-    runs.map(({ operationId }) => operationId),
-  ]);
+  const after = await db.sql<{ released: number; claimed: number; judged: number }>(
+    "bench.after_vote",
+    AFTER_VOTE,
+    [runs.map(({ operationId }) => operationId)],
+  );
   const spreads = {
     acknowledged: spreadOf(acknowledged),
     resumed: spreadOf(resumed),
+    resumedAsking: asking.length === 0 ? null : spreadOf(asking),
+    resumedKnowing: knowing.length === 0 ? null : spreadOf(knowing),
+    judged: spreadOf(after.map(({ judged }) => judged)),
     released: spreadOf(after.map(({ released }) => released)),
     claimed: spreadOf(after.map(({ claimed }) => claimed)),
     bare: spreadOf(bare),
@@ -105,6 +131,7 @@ export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]
     ratio: spreads.resumed.p50 / goal,
     ratioFromVote: spreads.released.p50 / goal,
     tail: spreads.resumed.p99 / spreads.resumed.p50,
+    bareTail: spreads.bare.p99 / spreads.bare.p50,
   };
 }
 
