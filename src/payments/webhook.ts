@@ -6,6 +6,7 @@
 import Stripe from "stripe";
 import { z } from "zod";
 import type { JsonObject } from "../domain/json.js";
+import { nestsDeeperThan } from "../domain/json-depth.js";
 import type { ProviderEvent, VerifyWebhook } from "../domain/ports/payment-provider.js";
 
 /** How far the time in a signature may be from ours, either way, seconds. Stripe's own default for the past. */
@@ -63,6 +64,7 @@ export function readEvent(body: string): ProviderEvent | null {
   } catch {
     return null;
   }
+  if (nestsDeeperThan(payload)) return null;
   const parsed = eventSchema.safeParse(payload);
   if (!parsed.success) return null;
   const about = aboutSchema.parse(parsed.data.data.object);

@@ -73,6 +73,11 @@ describe("refused", () => {
     expect(check(header)).toEqual({ ok: false, reason });
   });
 
+  test("a body that nests 50,000 deep", () => {
+    const body = BODY.replace('"amount":2000', `"amount":${"[".repeat(50_000)}${"]".repeat(50_000)}`);
+    expect(check(sign(body), body)).toEqual({ ok: false, reason: "unreadable" });
+  });
+
   test("one changed byte of the body", () => {
     expect(check(sign(), BODY.replace("2000", "9000"))).toEqual({ ok: false, reason: "bad_signature" });
     expect(check(sign(), `${BODY} `)).toEqual({ ok: false, reason: "bad_signature" });

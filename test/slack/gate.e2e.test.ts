@@ -9,7 +9,7 @@ import { waitFor } from "../support/wait.js";
 import { hold } from "./support/held.js";
 import { answers, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
-import { type Signed, sendSigned } from "./support/signed.js";
+import { interactionForm, type Signed, sendSigned } from "./support/signed.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
 
 const database = withDatabase();
@@ -44,6 +44,36 @@ const event = (changes: object = {}): string =>
     },
     ...changes,
   });
+const click = (): object => ({
+  type: "block_actions",
+  api_app_id: "A_CS",
+  team: { id: "T_HOME", domain: "home" },
+  user: { id: "U_SUP1", team_id: "T_HOME" },
+  actions: [{ action_id: "old.button", value: "x", action_ts: "1.1" }],
+  trigger_id: "t",
+});
+const submission = (): object => ({
+  type: "view_submission",
+  api_app_id: "A_CS",
+  team: { id: "T_HOME", domain: "home" },
+  user: { id: "U_ONC1", team_id: "T_HOME" },
+  view: { id: "V1", callback_id: "old.form", state: { values: {} } },
+});
+const command = (more: Record<string, string>, without?: "api_app_id" | "team_id"): Signed => ({
+  body: new URLSearchParams(
+    Object.entries({
+      command: "/nothing",
+      text: "",
+      user_id: "U_AGENT",
+      team_id: "T_HOME",
+      channel_id: "C_TICK",
+      api_app_id: "A_CS",
+      trigger_id: "1.2.x",
+      ...more,
+    }).filter(([key]) => key !== without),
+  ).toString(),
+  type: "application/x-www-form-urlencoded",
+});
 const stored = async (): Promise<number> =>
   Number((await database.db.sql<{ n: bigint }>(undefined, "SELECT count(*) AS n FROM slack_inbox"))[0]?.n);
 
@@ -76,6 +106,94 @@ describe("a request", () => {
     expect(await send(w, { body: event(changes) })).toBe(403);
     expect(await stored()).toBe(0);
   });
+
+  test.each([
+    ["an app", { api_app_id: undefined }],
+    ["a workspace", { team_id: undefined }],
+    ["a workspace, beside empty authorisations", { team_id: undefined, authorizations: [] }],
+  ])("of an event that names not even %s is refused and not stored", async (_name, changes) => {
+    const w = await start();
+    expect(await send(w, { body: event(changes) })).toBe(403);
+    expect(await stored()).toBe(0);
+  });
+
+  test.each<[string, Signed]>([
+    ["an action that names no app", interactionForm({ ...click(), api_app_id: undefined })],
+    [
+      "an action that names no workspace",
+      interactionForm({ ...click(), team: null, user: { id: "U_SUP1" } }),
+    ],
+    ["a form that names no app", interactionForm({ ...submission(), api_app_id: undefined })],
+    [
+      "a form that names no workspace",
+      interactionForm({ ...submission(), team: null, user: { id: "U_ONC1" } }),
+    ],
+    ["a command that names no app", command({}, "api_app_id")],
+    ["a command that names no workspace", command({}, "team_id")],
+    [
+      "a shortcut that names no workspace",
+      interactionForm({ type: "shortcut", callback_id: "x", user: { id: "U_AGENT" }, trigger_id: "t" }),
+    ],
+  ])("of %s is refused and not stored", async (_name, sent) => {
+    const w = await start();
+    expect(await send(w, sent)).toBe(403);
+    expect(await stored()).toBe(0);
+  });
+
+  const ORG = { team: null, enterprise: { id: "E_ORG", name: "Northwind" }, is_enterprise_install: true };
+  test.each<[string, Signed]>([
+    ["an action", interactionForm({ ...click(), ...ORG })],
+    [
+      "an action whose person has no workspace",
+      interactionForm({ ...click(), ...ORG, user: { id: "U_SUP1" } }),
+    ],
+    ["a form", interactionForm({ ...submission(), ...ORG })],
+    ["a command", command({ enterprise_id: "E_ORG", is_enterprise_install: "true" }, "team_id")],
+    [
+      "a shortcut that names no app",
+      interactionForm({
+        type: "shortcut",
+        callback_id: "x",
+        user: { id: "U_AGENT" },
+        trigger_id: "t",
+        ...ORG,
+      }),
+    ],
+  ])("of an installation for the whole organisation, %s without a team, is let in", async (_name, sent) => {
+    const w = await start();
+    expect(await send(w, sent)).toBe(200);
+    expect(await stored()).toBe(1);
+  });
+
+  const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  test.each<[string, Signed]>([
+    ["an event", { body: event().replace(/\}$/u, `,"deep":${deep(50_000)}}`) }],
+    [
+      "an event's message",
+      { body: event().replace('"text":', `"blocks":${"[".repeat(50_000)}${"]".repeat(50_000)},"text":`) },
+    ],
+    ["an unknown document", { body: deep(50_000) }],
+    [
+      "a click",
+      {
+        body: new URLSearchParams({
+          payload: JSON.stringify(click()).replace(/\}$/u, `,"deep":${deep(50_000)}}`),
+        }).toString(),
+        type: "application/x-www-form-urlencoded",
+      },
+    ],
+  ])(
+    "of %s that nests 50,000 deep is refused for good and not stored, and the next one is read",
+    async (_name, sent) => {
+      const w = await start();
+      const answer = await sendSigned(w, sent);
+      expect(answer.status).toBe(400);
+      expect(answer.noRetry).toBe(true);
+      expect(await stored()).toBe(0);
+      expect(await send(w, { body: event() })).toBe(200);
+      expect(await stored()).toBe(1);
+    },
+  );
 
   test("of an event that reached a shared channel through another company is ours when the app is authorised by us", async () => {
     const w = await start();
@@ -128,16 +246,8 @@ describe("a request", () => {
 
   test("with a charset in its form content type is read like one without", async () => {
     const w = await start();
-    const body = new URLSearchParams({
-      command: "/nothing",
-      text: "",
-      user_id: "U_AGENT",
-      team_id: "T_HOME",
-      channel_id: "C_TICK",
-      api_app_id: "A_CS",
-      trigger_id: "1.2.x",
-    }).toString();
-    expect(await send(w, { body, type: "application/x-www-form-urlencoded; charset=utf-8" })).toBe(200);
+    const sent = { ...command({}), type: "application/x-www-form-urlencoded; charset=utf-8" };
+    expect(await send(w, sent)).toBe(200);
   });
 
   test.each([
@@ -185,7 +295,13 @@ describe("a request", () => {
     ],
     [
       "a global shortcut",
-      { type: "shortcut", callback_id: "old", user: { id: "U_AGENT" }, trigger_id: "t3" },
+      {
+        type: "shortcut",
+        callback_id: "old",
+        user: { id: "U_AGENT" },
+        team: { id: "T_HOME" },
+        trigger_id: "t3",
+      },
     ],
   ])("with %s is acknowledged at once", async (_name, payload) => {
     const w = await start();

@@ -66,6 +66,27 @@ async function allArrived(count: number): Promise<void> {
   expect(texts).toHaveLength(count);
 }
 
+describe("a payload that nests far deeper than any of Slack's", () => {
+  test("is neither stored nor acknowledged, and the socket lives on", async () => {
+    const w = await start({ sandbox: { settings: { socketRedeliveryMs: 100 } } });
+    let deep: object = {};
+    for (let level = 0; level < 500; level += 1) deep = { deep };
+    const message = {
+      type: "message",
+      channel: "C_TICK",
+      user: "U_AGENT",
+      ts: "1796000000.000100",
+      text: "deep",
+    };
+    expect((await w.sandbox.control.injectEvent({ ...message, blocks: [deep] } as never)).acked).toBe(false);
+    await w.sandbox.control.post({ as: "U_AGENT", channel: "C_TICK", text: "ticket after it" });
+    await waitFor(async () => (await ticketTexts()).length > 0);
+    expect(await ticketTexts()).toEqual(["ticket after it"]);
+    expect(await database.db.sql(undefined, "SELECT kind FROM slack_inbox")).toHaveLength(1);
+    expect(w.slack.health().sockets).toBe(2);
+  });
+});
+
 describe("two sockets", () => {
   test.each(["refresh", "warning"] as const)(
     "keep every event through a %s of both, each event once (B1)",

@@ -231,7 +231,12 @@ async function injectInteraction(
 ): Promise<{ acked: boolean; response: Json }> {
   const { user, type } = payload;
   const by = isObject(user) && typeof user["id"] === "string" ? user["id"] : "";
-  const body: JsonObject = { trigger_id: issueTrigger(ctx, by, null), ...payload };
+  const body: JsonObject = {
+    api_app_id: ctx.app.id,
+    team: { id: ctx.team.id, domain: ctx.team.domain },
+    trigger_id: issueTrigger(ctx, by, null),
+    ...payload,
+  };
   const result = await ctx.work.run(() => parts.dispatcher.interaction("interactive", String(type), body));
   return result.acked
     ? { acked: true, response: (result.body ?? null) as Json }

@@ -11,6 +11,7 @@ import type { App, ReceiverEvent } from "@slack/bolt";
 import type { PersonAhead } from "../../approvals/index.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
+import { nestsDeeperThan } from "../../domain/json-depth.js";
 import { storable } from "../../domain/text/storable.js";
 import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
@@ -83,6 +84,11 @@ export function createGate(deps: GateDeps): Gate {
 async function receive(deps: GateDeps, raw: ReceiverEvent): Promise<void> {
   const { ctx } = deps;
   const arrivedAtMs = deps.monotonicMs();
+  if (nestsDeeperThan(raw.body)) {
+    ctx.metrics.refused("too_deep");
+    ctx.log.warn({}, "refused an arrival that nests deeper than any of Slack's");
+    throw new ArrivalRefused(400, "the payload nests too deep", false);
+  }
   // What is read, hashed and stored from here on is the same text.
   const body = storable(raw.body as JsonObject);
   const event = { ...raw, body };
@@ -91,7 +97,7 @@ async function receive(deps: GateDeps, raw: ReceiverEvent): Promise<void> {
 
   const identity = deps.identity();
   if (identity === null) throw new ArrivalRefused(503, "Slack has not told us yet who we are", true);
-  const belongs = belongsToUs(body, identity);
+  const belongs = belongsToUs(body, arrival.kind, identity);
   if (!belongs.ok) {
     ctx.metrics.refused(belongs.why);
     ctx.log.warn({ why: belongs.why, kind: arrival.kind }, "refused an arrival that is not for this app");

@@ -14,6 +14,8 @@ export interface SignedAnswer {
   readonly body: string;
   /** How long the server says to keep an idle connection, in seconds; null: it does not. */
   readonly keepsSeconds: number | null;
+  /** Slack is asked not to send it again. */
+  readonly noRetry: boolean;
 }
 
 /** One request to `POST /slack/events` of the app. */
@@ -40,6 +42,7 @@ export async function sendSigned(
     status: answer.status,
     body: await answer.text(),
     keepsSeconds: seconds === undefined ? null : Number(seconds),
+    noRetry: answer.headers.get("x-slack-no-retry") === "1",
   };
 }
 
