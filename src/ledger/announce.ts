@@ -33,7 +33,7 @@ export async function announce(
   } else if (mayHaveBeenParked(operation, from)) {
     await ctx.notices.follow(tx, { kind: "quarantine", id: operation.id });
   }
-  const tickets = threadsFor(operation, waiters);
+  const tickets = threadsFor(operation, from, waiters);
   const message = messageFor(operation, from);
   if (message !== null) {
     for (const ticketId of tickets) await ctx.notices.thread(tx, { ticketId, ...message });
@@ -47,10 +47,16 @@ export async function announce(
 const mayHaveBeenParked = ({ attempts }: Operation, from: OperationStatus): boolean =>
   attempts > 1 || from === "RECONCILING" || from === "CONFIRMED" || from === "REJECTED";
 
-function threadsFor(operation: Operation, waiters: readonly Party[]): readonly TicketId[] {
+function threadsFor(
+  operation: Operation,
+  from: OperationStatus,
+  waiters: readonly Party[],
+): readonly TicketId[] {
   const owner = operation.ticketId;
+  // The row names its approval only once that has let it go; what waited for one has its card as well.
+  const hasCard = from === "AWAITING_APPROVAL" || operation.approvalId !== null;
   const others = new Set(waiters.map(({ ticketId }) => ticketId));
-  const tellOwner = owner !== null && !(TOLD_BY_CARD.has(operation.status) && operation.approvalId !== null);
+  const tellOwner = owner !== null && !(TOLD_BY_CARD.has(operation.status) && hasCard);
   if (owner !== null) others.delete(owner);
   return tellOwner ? [owner, ...others] : [...others];
 }

@@ -1,14 +1,17 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { openDb } from "../../src/db/connect.js";
 import {
   applyMigrations,
   diffAgainstSchema,
   MigrationError,
   migrationsPending,
 } from "../../src/db/migrate.js";
+import { verifyAudit } from "../../src/ledger/index.js";
 import { withDatabaseName } from "../support/global-setup.js";
 
 const server = inject("server");
@@ -143,6 +146,27 @@ describe("migrations in general", () => {
     mkdirSync(older);
     cpSync(join(folder, "0001_a"), join(older, "0001_a"), { recursive: true });
     expect(await applyMigrations(url, { folder: older })).toEqual([]);
+  });
+
+  it("what was refunded elsewhere before the log told of it begins a chain that verifies", async () => {
+    const all = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
+    for (const name of readdirSync(all).filter((entry) => /^000[1-6]_/.test(entry))) {
+      cpSync(join(all, name), join(folder, name), { recursive: true });
+    }
+    expect(await applyMigrations(url, { folder })).toHaveLength(6);
+    await on(
+      url,
+      `SET session_replication_role = replica;
+       INSERT INTO payments (id, order_id, payment_intent, currency, captured, refunded_elsewhere)
+       SELECT 'pay_' || n, 'ord_' || n, 'pi_' || n, 'GBP', 1000, 100 * n FROM generate_series(0, 3) n`,
+    );
+    expect((await applyMigrations(url)).length).toBeGreaterThan(0);
+    const db = openDb({ url, applicationName: "countersign-test", poolSize: 2 });
+    try {
+      expect(await verifyAudit(db)).toMatchObject({ broken: [], subjectEvents: 3 });
+    } finally {
+      await db.close();
+    }
   });
 
   it("a database that is away is an error that says so, soon", async () => {
