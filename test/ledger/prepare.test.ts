@@ -125,6 +125,16 @@ describe("identity", () => {
     expect(call).toMatchObject({ outcome: "same", operation: { id: operation.id } });
   });
 
+  test.each(["DENIED", "EXPIRED", "VOIDED"] as const)(
+    "%s while it waits for an approval: its card tells the owner's thread, and no post says it a second time",
+    async (status) => {
+      const ctx = await openShop(database.db);
+      const { approvalId } = await inState(ctx, status);
+      expect(approvalId).toBeNull();
+      expect(ctx.notes).not.toContain("thread operation_outcome");
+    },
+  );
+
   test("denied is told again in its ticket; a later ticket makes a successor that is held and names it", async () => {
     const ctx = await openShop(database.db, { policy: HOLDING_POLICY });
     const owner = await putRun(ctx.db);
