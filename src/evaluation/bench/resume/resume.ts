@@ -7,6 +7,8 @@
  * 3. One click after the other: each when the run before has ended.
  * 4. The goal is judged from the click, whatever that takes. How much of it is Slack's answer to who clicked, which no queue's pick-up
  *    has, is shown apart and changes nothing: clicks for which Slack was asked stand beside those for which it was known.
+ * 5. The first clicks meet a process that has just started: connections are made, statements planned, code compiled. They and the first
+ *    bare jobs beside them stand apart, and the tail is given without and with them.
  */
 import type { OpenDb } from "../../../db/connect.js";
 import { type Spread, spreadOf } from "../shared/spread.js";
@@ -40,6 +42,8 @@ export interface ResumePorts {
 
 export interface ResumeReport {
   readonly acknowledged: Spread;
+  /** The first clicks, which are in no other number but `tailFromStart`. */
+  readonly first: Spread | null;
   /** From the click until its run is seen resumed. */
   readonly resumed: Spread;
   /** The same of the clicks for which Slack had to be asked who clicked, and of those for which that was known. Null: there were none. */
@@ -59,6 +63,8 @@ export interface ResumeReport {
   readonly ratioFromVote: number;
   /** p99 over p50 from the click: the goal is at most 3. */
   readonly tail: number;
+  /** The same with the first clicks. */
+  readonly tailFromStart: number;
   /** p99 over p50 of the bare pick-up: what the machine does to anything in these minutes. */
   readonly bareTail: number;
 }
@@ -89,7 +95,11 @@ JOIN approvals a ON a.operation_id = r.operation_id JOIN votes v ON v.approval_i
 WHERE r.operation_id = ANY ($1::text[]) AND r.type = 'release'`;
 
 /** One click after the other, a bare job and a bare commit beside each. */
-export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]): Promise<ResumeReport> {
+export async function measureResume(
+  ports: ResumePorts,
+  runs: readonly HeldRun[],
+  firstClicks: number,
+): Promise<ResumeReport> {
   const { db } = ports;
   const acknowledged: number[] = [];
   const resumed: number[] = [];
@@ -103,7 +113,8 @@ export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]
     await ports.until(`run ${index + 1} to be resumed`, () => isResumed(db, run), LOOK_CLOSELY_MS);
     const took = ports.now() - at;
     resumed.push(took);
-    (ports.askedSince() > 0 ? asking : knowing).push(took);
+    const asked = ports.askedSince() > 0;
+    if (index >= firstClicks) (asked ? asking : knowing).push(took);
     acknowledged.push(acknowledgedAt - at);
     await ports.until(`run ${index + 1} to end`, () => hasEnded(db, run), LOOK_MS);
     bare.push(await ports.barePickUpMs());
@@ -112,18 +123,19 @@ export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]
   const after = await db.sql<{ released: number; claimed: number; judged: number }>(
     "bench.after_vote",
     AFTER_VOTE,
-    [runs.map(({ operationId }) => operationId)],
+    [runs.slice(firstClicks).map(({ operationId }) => operationId)],
   );
   const spreads = {
-    acknowledged: spreadOf(acknowledged),
-    resumed: spreadOf(resumed),
+    acknowledged: spreadOf(acknowledged.slice(firstClicks)),
+    first: firstClicks === 0 ? null : spreadOf(resumed.slice(0, firstClicks)),
+    resumed: spreadOf(resumed.slice(firstClicks)),
     resumedAsking: asking.length === 0 ? null : spreadOf(asking),
     resumedKnowing: knowing.length === 0 ? null : spreadOf(knowing),
     judged: spreadOf(after.map(({ judged }) => judged)),
     released: spreadOf(after.map(({ released }) => released)),
     claimed: spreadOf(after.map(({ claimed }) => claimed)),
-    bare: spreadOf(bare),
-    commit: spreadOf(commit),
+    bare: spreadOf(bare.slice(firstClicks)),
+    commit: spreadOf(commit.slice(firstClicks)),
   };
   const goal = 2 * spreads.bare.p50 + spreads.commit.p50;
   return {
@@ -131,6 +143,7 @@ export async function measureResume(ports: ResumePorts, runs: readonly HeldRun[]
     ratio: spreads.resumed.p50 / goal,
     ratioFromVote: spreads.released.p50 / goal,
     tail: spreads.resumed.p99 / spreads.resumed.p50,
+    tailFromStart: spreadOf(resumed).p99 / spreadOf(resumed).p50,
     bareTail: spreads.bare.p99 / spreads.bare.p50,
   };
 }
