@@ -148,6 +148,38 @@ describe("migrations in general", () => {
     expect(await applyMigrations(url, { folder: older })).toEqual([]);
   });
 
+  it("what stood before the log told of it begins a chain that verifies", async () => {
+    const all = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
+    for (const name of readdirSync(all).filter((entry) => /^000[1-3]_/.test(entry))) {
+      cpSync(join(all, name), join(folder, name), { recursive: true });
+    }
+    expect(await applyMigrations(url, { folder })).toHaveLength(3);
+    await on(
+      url,
+      `SET session_replication_role = replica;
+       INSERT INTO incidents (id, kind, dedupe_key, detail, status)
+       SELECT 'inc_' || n, 'overdrawn', 'k' || n, '{}', CASE WHEN n % 2 = 0 THEN 'open' ELSE 'closed' END FROM generate_series(0, 3) n;
+       UPDATE freeze_switches SET frozen = true, at = countersign_now(), by = 'U_ONC', reason = 'r' WHERE kind = 'all'`,
+    );
+    expect((await applyMigrations(url)).length).toBeGreaterThan(0);
+    const db = openDb({ url, applicationName: "countersign-test", poolSize: 2 });
+    try {
+      expect(await verifyAudit(db)).toMatchObject({ broken: [], subjectEvents: 7 });
+    } finally {
+      await db.close();
+    }
+  });
+
+  it("a database that applied the earlier text of a replaced migration goes on", async () => {
+    await applyMigrations(url);
+    const earlier = "b0a9e1dd1f4a81a0a6cab869a15c2938e7374e60c6b161246d6ae95a3c3c6bba";
+    const name = "0004_audited_subjects";
+    await on(url, `UPDATE _prisma_migrations SET checksum = '${earlier}' WHERE migration_name = '${name}'`);
+    expect(await applyMigrations(url)).toEqual([]);
+    await on(url, `UPDATE _prisma_migrations SET checksum = 'another' WHERE migration_name = '${name}'`);
+    await expect(applyMigrations(url)).rejects.toThrow(/0004_audited_subjects was changed after/);
+  });
+
   it("what was refunded elsewhere before the log told of it begins a chain that verifies", async () => {
     const all = fileURLToPath(new URL("../../prisma/migrations", import.meta.url));
     for (const name of readdirSync(all).filter((entry) => /^000[1-6]_/.test(entry))) {

@@ -15,18 +15,20 @@ CREATE TABLE audit_heads (
   head_hash text NOT NULL DEFAULT ''
 );
 
--- What stands already begins its chain here.
-WITH old AS (
+-- What stands already begins its chain here. One moment for all, read once: a body is hashed as it is stored.
+WITH moment AS MATERIALIZED (
+  SELECT countersign_now() AS at
+), old AS (
   SELECT 'incident:' || i.id AS subject, 'incident_opened' AS type,
          '{"dedupeKey":' || to_json(i.dedupe_key)::text || ',"kind":' || to_json(i.kind)::text || '}' AS data
   FROM incidents i
   UNION ALL
   SELECT 'freeze:' || s.kind, 'freeze', '{}' FROM freeze_switches s WHERE s.frozen
-), told AS (
+), told AS MATERIALIZED (
   SELECT o.subject, o.type, t.at,
          '{"actor":"system:migration","at":"' || to_char(t.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '","data":'
          || o.data || ',"seq":1,"subject":' || to_json(o.subject)::text || ',"type":"' || o.type || '"}' AS body
-  FROM old o CROSS JOIN (SELECT countersign_now() AS at) t
+  FROM old o CROSS JOIN moment t
 ), hashed AS (
   SELECT told.*, encode(sha256(convert_to(E'\n' || told.body, 'UTF8')), 'hex') AS hash FROM told
 ), heads AS (
@@ -35,12 +37,14 @@ WITH old AS (
 INSERT INTO operation_events (subject, seq, at, type, actor, body, prev_hash, hash)
 SELECT subject, 1, at, type, 'system:migration', body, '', hash FROM hashed;
 -- Closed before: their chains say so too, so that the row and its events agree.
-WITH told AS (
+WITH moment AS MATERIALIZED (
+  SELECT countersign_now() AS at
+), told AS MATERIALIZED (
   SELECT h.subject, h.head_hash, t.at,
          '{"actor":"system:migration","at":"' || to_char(t.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
          || '","data":{},"seq":2,"subject":' || to_json(h.subject)::text || ',"type":"incident_closed"}' AS body
   FROM audit_heads h JOIN incidents i ON h.subject = 'incident:' || i.id AND i.status = 'closed'
-    CROSS JOIN (SELECT countersign_now() AS at) t
+    CROSS JOIN moment t
 ), hashed AS (
   SELECT told.*, encode(sha256(convert_to(told.head_hash || E'\n' || told.body, 'UTF8')), 'hex') AS hash FROM told
 ), events AS (
