@@ -24,6 +24,9 @@ export const QUICK_TIMING = {
   LEASE_MS: "3000",
 } as const;
 
+/** A server that was handed in is shared by all processes of a test. */
+const FEW_CONNECTIONS = process.env["DATABASE_URL"] === undefined ? {} : { DATABASE_POOL_SIZE: "5" };
+
 export interface HouseOptions {
   transport?: "socket" | "http";
   /** Policy file relative to the project, or its text. Default: the demo's. */
@@ -89,7 +92,7 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
     transport: options.transport ?? "socket",
     policyFile,
     shop: options.changeShop?.(shop) ?? shop,
-    extraEnv: { ...QUICK_TIMING, ...options.env },
+    extraEnv: { ...QUICK_TIMING, ...FEW_CONNECTIONS, ...options.env },
     keepWorkspace: false,
     ...(options.redisUrl === undefined ? {} : { redisUrl: options.redisUrl }),
   });
