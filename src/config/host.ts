@@ -30,7 +30,14 @@ function pick(names: readonly string[]): Record<string, string> {
   return found;
 }
 
-const port = (fallback: number) => z.coerce.number().int().min(1).max(65535).default(fallback);
+const PORT_WORDS = "must be a whole number from 1 to 65535 in digits";
+const port = (fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,5}$/, PORT_WORDS)
+    .transform(Number)
+    .refine((number) => number >= 1 && number <= 65_535, PORT_WORDS)
+    .default(fallback);
 
 const demoSchema = z.object({
   DEMO_PORT: port(4010),

@@ -295,7 +295,7 @@ function shownAtQuarantine({ operation, attempts }: Explained): Shown | null {
 function confirmView(status: Operation["status"], shown: Shown | null, people: 1 | 2): VerbView {
   const verb = "confirm";
   const onlyIfShown =
-    status === "QUARANTINED" ? "" : " It counts only if the provider then shows it, until it is quarantined.";
+    status === "QUARANTINED" ? "" : " Until it is quarantined, it counts only if the provider then shows it.";
   switch (shown?.code) {
     case "pending_too_long":
       return {

@@ -53,7 +53,7 @@ describe("a card that was made before the customer was confirmed", () => {
     expect(times(before, /Nobody has confirmed the customer/)).toBe(1);
     expect(times(before, /when this was judged/)).toBe(0);
     expect(times(before, /Approving confirms the customer for this operation alone/)).toBe(1);
-    expect(times(before, /confirmed by the filer since/)).toBe(0);
+    expect(times(before, /confirmed by the filer after this card was made/)).toBe(0);
     await stage.confirmBinding(thread);
     await stage.until("the card to say that the customer is confirmed", async () => {
       const card = shown(thread).find((message) =>
@@ -61,7 +61,7 @@ describe("a card that was made before the customer was confirmed", () => {
       );
       const text = card === undefined ? "" : blocksOf(card);
       return (
-        times(text, /confirmed by the filer since/) === 1 &&
+        times(text, /confirmed by the filer after this card was made/) === 1 &&
         times(text, /Approving confirms/) === 0 &&
         times(text, /Nobody has confirmed|not confirmed/) === 0
       );

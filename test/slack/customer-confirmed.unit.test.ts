@@ -48,9 +48,9 @@ describe("an approval card of a customer that was not confirmed", () => {
         /Nobody has confirmed the customer\. Approving confirms the customer for this operation alone\./,
       ),
     ).toBe(1);
-    expect(times(before, /by the filer since|when this was judged/)).toBe(0);
+    expect(times(before, /by the filer after|when this was judged/)).toBe(0);
     const after = card(true, reasons);
-    expect(times(after, /Tom Whitfield \(CUS-7\), confirmed by the filer since/)).toBe(1);
+    expect(times(after, /Tom Whitfield \(CUS-7\), confirmed by the filer after this card was made/)).toBe(1);
     expect(times(after, /Nobody has|not confirmed|Approving confirms/)).toBe(0);
     expect(before).toContain(OTHER);
     expect(after).toContain(OTHER);

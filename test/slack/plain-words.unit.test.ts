@@ -39,6 +39,25 @@ const refund = {
   earlier: 0,
 };
 
+describe("a run that ended and left its request to another ticket", () => {
+  const calls = [{ name: "cancel_order", input: { order_reference: "A-4471" } }];
+  const step = (status: "AWAITING_APPROVAL" | "PREPARED" | "CONFIRMED", state: "cancelled" | "waiting") =>
+    said(runCard(runOf({ ...RUN, state, ending: null, calls, about: operationOf({ status }) })));
+
+  test.each(["AWAITING_APPROVAL", "PREPARED"] as const)(
+    "says so of what is %s, and promises nothing",
+    (status) => {
+      expect(step(status, "cancelled")).toContain("left to another ticket that asks for it too, told there");
+      expect(step(status, "cancelled")).not.toContain("nothing sent");
+      expect(step(status, "waiting")).not.toContain("another ticket");
+    },
+  );
+
+  test("tells what was done as it stands", () => {
+    expect(step("CONFIRMED", "cancelled")).not.toContain("another ticket");
+  });
+});
+
 describe("a small refund that the filer's word lets go", () => {
   const view = approvalViewOf({ ...refund, state: "VOIDED", operationStatus: "VOIDED" });
   const approval = { ...view.approval, endCode: "binding_confirmed" as const };
@@ -49,7 +68,7 @@ describe("a small refund that the filer's word lets go", () => {
 
   test("ends its card as not needed any more, with the amount, and alarms nobody", () => {
     const card = said(approvalCard({ ...view, approval, operation }));
-    expect(card).toContain("Not needed any more: refund");
+    expect(card).toContain("Approval not needed any more: refund");
     expect(card).toContain(
       "The filer confirmed the customer, and £10.00 GBP is within what the agent may do alone.",
     );
@@ -83,7 +102,7 @@ describe("a small refund that the filer's word lets go", () => {
       successorId: null,
     } as Parameters<typeof decideSentence>[0]);
     expect(ended).toMatch(
-      /^Not needed any more: Refund of £10\.00 GBP .* within what the agent may do alone\.$/,
+      /^Approval not needed any more: Refund of £10\.00 GBP .* within what the agent may do alone\.$/,
     );
   });
 });

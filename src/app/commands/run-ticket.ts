@@ -88,6 +88,8 @@ export async function runTicket(reference: string): Promise<void> {
       );
       if (view.run.state === "awaiting_approval")
         print("Waits for an approval: `countersign approvals list` shows for whose.");
+      if (view.run.state === "failed")
+        throw new CommandFailure("The run failed; nothing more is done on it.");
     } finally {
       await payments.close();
       await policy.stop();

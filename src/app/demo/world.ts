@@ -3,7 +3,6 @@
  * Slack sandbox with its page. The product itself runs as another process (`product.ts`) and knows these only by its
  * environment variables, as it would know the real services.
  */
-import { mkdirSync } from "node:fs";
 import path from "node:path";
 import pg from "pg";
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded.js";
@@ -12,6 +11,7 @@ import type { Json } from "../../domain/json.js";
 import { type PaymentsSandbox, startPaymentsSandbox } from "../../sandbox/payments/index.js";
 import { type SlackSandbox, startSlackSandbox } from "../../sandbox/slack/index.js";
 import type { ShopFile } from "../../shop/index.js";
+import { makeFolder } from "../files.js";
 import { freePort } from "./ports.js";
 
 /** Credentials of the sandboxes. They open nothing else. */
@@ -61,7 +61,7 @@ export interface World {
 
 /** Starts everything and applies the product's migrations. @throws with the variable to set when a port is taken */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  mkdirSync(options.dataDir, { recursive: true });
+  makeFolder(options.dataDir);
   const stops: (() => Promise<void>)[] = [];
   try {
     const server = await databaseServer(options, stops);

@@ -104,7 +104,7 @@ const plainOf = (mrkdwn: string): string =>
 function customerText({ approval: { binding, state }, customerConfirmed }: ApprovalView): string {
   const customer = withRef(binding.customerName, binding.customerRef);
   const since = state === "PENDING" && binding.bindingUnconfirmed && customerConfirmed;
-  return since ? `${customer}, confirmed by the filer since` : customer;
+  return since ? `${customer}, confirmed by the filer after this card was made` : customer;
 }
 
 function boundRows(view: ApprovalView): Row[] {
@@ -397,7 +397,7 @@ function headline({ approval, operation }: ApprovalView): string {
 
 /** What was let go because only the filer's word was missing has not failed: the work goes on without an approval. */
 export const voidedWords = ({ endCode }: Pick<Approval, "endCode">): string =>
-  endCode === "binding_confirmed" ? "Not needed any more" : "No longer valid";
+  endCode === "binding_confirmed" ? "Approval not needed any more" : "No longer valid";
 
 /** One line for a list. */
 export function approvalHeadline(view: ApprovalView): string {

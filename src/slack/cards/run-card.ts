@@ -114,18 +114,32 @@ function stepsBlocks({ view, operations }: RunCardView): KnownBlock[] {
   if (calls.length === 0) return [];
   const hidden = Math.max(0, calls.length - STEPS_SHOWN);
   const lines = calls.slice(-STEPS_SHOWN).map((call, index) => {
-    return cutText(`${hidden + index + 1}. ${stepText(call, operations)}`, STEP_MAX);
+    return cutText(
+      `${hidden + index + 1}. ${stepText(call, operations, isRunEnd(view.run.state))}`,
+      STEP_MAX,
+    );
   });
   return [theirs([...(hidden === 0 ? [] : [`(${hidden} earlier steps)`]), ...lines].join("\n"))];
 }
 
-/** One step: what was asked for, and how it stands by the database. */
-export function stepText(call: ToolCall, operations: ReadonlyMap<OperationId, OperationFacts>): string {
-  return `${toolText(call.name, call.input)} – ${stepState(call, operations)}`;
+/** One step: what was asked for, and how it stands by the database; `over`: its run has ended. */
+export function stepText(
+  call: ToolCall,
+  operations: ReadonlyMap<OperationId, OperationFacts>,
+  over: boolean,
+): string {
+  return `${toolText(call.name, call.input)} – ${stepState(call, operations, over)}`;
 }
 
-function stepState(call: ToolCall, operations: ReadonlyMap<OperationId, OperationFacts>): string {
+function stepState(
+  call: ToolCall,
+  operations: ReadonlyMap<OperationId, OperationFacts>,
+  over: boolean,
+): string {
   const operation = call.operationId === null ? undefined : operations.get(call.operationId);
+  // A run that ends withdraws what was not sent, unless another ticket asks for it too: then it is that one's to tell.
+  if (over && (operation?.status === "AWAITING_APPROVAL" || operation?.status === "PREPARED"))
+    return "left to another ticket that asks for it too, told there";
   if (operation !== undefined) return `${standingOf(operation)}${call.replayed ? " (asked for before)" : ""}`;
   switch (call.state) {
     case "proposed":

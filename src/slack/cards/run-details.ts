@@ -2,6 +2,7 @@
 
 import type { KnownBlock } from "@slack/types";
 import type { Json } from "../../domain/json.js";
+import { isRunEnd } from "../../domain/run.js";
 import { cutText } from "../../domain/text/cut.js";
 import type { ToolCall, Turn } from "../../runs/index.js";
 import { note, ours, theirs } from "../blocks/build.js";
@@ -66,12 +67,12 @@ function spentOn({ costMicroUsd, usage }: Turn): string[] {
   ];
 }
 
-function callBlocks(call: ToolCall, { operations }: RunCardView): KnownBlock[] {
+function callBlocks(call: ToolCall, { view, operations }: RunCardView): KnownBlock[] {
   const operation = call.operationId === null ? undefined : operations.get(call.operationId);
   const currency = operation?.currency ?? null;
   const asked = readableLines(withoutUnused(call.input), { currency, without: toldInWords(call.name) });
   return [
-    theirs(stepText(call, operations), 600),
+    theirs(stepText(call, operations, isRunEnd(view.run.state)), 600),
     ...told("Asked for", asked, ASKED_MAX),
     ...told("Came back", call.result === null ? [] : resultLines(call.result, currency), RESULT_MAX),
   ];
