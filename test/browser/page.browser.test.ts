@@ -479,7 +479,8 @@ describeInBrowser("people, keys and small screens", () => {
     await page.keyboard.type("health");
     await page.keyboard.press("Enter");
     await messages(page).getByText("you asked for health").waitFor();
-    expect(await composer(page).inputValue()).toBe("");
+    // Emptied when the answer to the request is in, which may come after the message.
+    await waitFor(async () => (await composer(page).inputValue()) === "");
     await page.keyboard.press("Alt+p");
     await page.getByRole("dialog").getByRole("heading", { name: "Who are you?" }).waitFor();
     await page.keyboard.press("ArrowDown");
