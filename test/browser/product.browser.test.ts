@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { operationJson } from "../../src/app/commands/ops.js";
 import { type Product, startProduct } from "../../src/app/demo/product.js";
 import { prepareShop } from "../../src/app/demo/seed.js";
@@ -13,6 +13,7 @@ import { hostEnvironment } from "../../src/config/host.js";
 import { type OpenDb, openDb } from "../../src/db/connect.js";
 import { listOperations } from "../../src/ledger/index.js";
 import { demoShop } from "../../src/shop/index.js";
+import { withDatabases } from "../e2e/support/databases.js";
 import { describeInBrowser, fitsWidth, visitor } from "./support/chromium.js";
 
 const { visit } = visitor();
@@ -36,13 +37,13 @@ const form = (page: Page) => page.locator("dialog.modal");
 const sent = (page: Page) => form(page).locator("button[type=submit]").waitFor({ state: "detached" });
 
 describeInBrowser("the product on the page", () => {
+  const databases = withDatabases();
   let world: World;
   let product: Product;
   let db: OpenDb;
   let home: string;
 
   beforeAll(async () => {
-    const server = inject("server");
     home = mkdtempSync(join(tmpdir(), "countersign-browser-"));
     world = await startWorld({
       dataDir: home,
@@ -50,8 +51,8 @@ describeInBrowser("the product on the page", () => {
       paymentsPort: 0,
       postgresPort: 0,
       productPort: 0,
-      databaseServerUrl: server.adminUrl,
-      databaseName: `${server.prefix}_browser_${process.pid}`,
+      databaseServerUrl: databases.serverUrl,
+      databaseName: await databases.fresh(),
       transport: "socket",
       policyFile: resolve("policies/default.yaml"),
       shop: demoShop({ today: new Date() }),
