@@ -130,8 +130,10 @@ ORDER BY o.id LIMIT $1::int`,
     problem: "it was released on more approvers than voted for it",
     text: `
 SELECT o.id AS "where" FROM operations o JOIN approvals a ON a.id = o.approval_id
-WHERE a.operation_id <> o.id OR cardinality(o.approved_by) < a.approvers_needed OR cardinality(o.approved_by) > (
-  SELECT count(*) FROM votes v WHERE v.approval_id = a.id AND v.verdict = 'approve')
+WHERE a.operation_id <> o.id OR cardinality(o.approved_by) < a.approvers_needed
+  -- A no that came after the release, in time, has replaced its voter's yes.
+  OR (o.status <> 'DENIED' AND cardinality(o.approved_by) > (
+    SELECT count(*) FROM votes v WHERE v.approval_id = a.id AND v.verdict = 'approve'))
 ORDER BY o.id LIMIT $1::int`,
   },
 ];

@@ -11,36 +11,31 @@ const TOKEN = /<([@#!][^<>]*|[a-z][a-z0-9+.-]*:[^<>]*)>/gi;
 const ENTITIES: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">" };
 
 /**
- * The text as its author saw it. A named link keeps its address: "refund policy (https://pay.example)". `names`: of users whom Slack
- * mentions by id alone.
+ * What stands for a person who is mentioned. People choose their own names: one that reads like a request would become one in the text,
+ * and an id says nothing to whoever reads it.
  */
-export function plainSlackText(raw: string, names: ReadonlyMap<string, string> = new Map()): string {
+const MENTIONED = "@colleague";
+
+/** The text as its author saw it, but for names of people. A named link keeps its address: "refund policy (https://pay.example)". */
+export function plainSlackText(raw: string): string {
   let out = "";
   let last = 0;
   for (const match of raw.matchAll(TOKEN)) {
-    out += decodeEntities(raw.slice(last, match.index)) + decodeEntities(tokenText(match[1] ?? "", names));
+    out += decodeEntities(raw.slice(last, match.index)) + decodeEntities(tokenText(match[1] ?? ""));
     last = match.index + match[0].length;
   }
   return out + decodeEntities(raw.slice(last));
-}
-
-/** Users whom the text mentions by their id alone, each once, in the order of the text. */
-export function mentionedUsers(raw: string): string[] {
-  return [...new Set([...raw.matchAll(/<@([UW][A-Z0-9_]{1,40})>/g)].map((match) => match[1] ?? ""))];
 }
 
 function decodeEntities(text: string): string {
   return text.replace(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
-function tokenText(token: string, names: ReadonlyMap<string, string>): string {
+function tokenText(token: string): string {
   const bar = token.indexOf("|");
   const target = bar < 0 ? token : token.slice(0, bar);
   const label = bar < 0 ? "" : token.slice(bar + 1);
-  if (target.startsWith("@")) {
-    const name = label === "" ? names.get(target.slice(1)) : label;
-    return name === undefined ? target : withSign("@", name);
-  }
+  if (target.startsWith("@")) return MENTIONED;
   if (target.startsWith("#")) return label === "" ? target : withSign("#", label);
   if (target.startsWith("!")) return label === "" ? `@${target.slice(1)}` : label;
   const address = /^(?:mailto|tel):(.*)$/s.exec(target)?.[1];

@@ -18,7 +18,6 @@ import { callFailure } from "../call-failure.js";
 import { bindingForm, CANDIDATE, ticketForm } from "../cards/forms.js";
 import { runTitle } from "../cards/run-card.js";
 import { runDetails } from "../cards/run-details.js";
-import { namedText } from "../people/names.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeWithin, linkChannel, listOf, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
@@ -75,7 +74,7 @@ export async function messageArrived(
     messageTs: message.ts,
     threadTs: message.ts,
     filer: message.userId,
-    text: await namedText(ctx, wire),
+    text: plainSlackText(wire),
     files: message.files,
   });
   return NOTHING;
@@ -210,7 +209,7 @@ export async function resolveShortcut(ctx: SlackContext, shortcut: MessageShortc
       : {}),
     filer: shortcut.userId,
     filers: shortcut.author === null ? [] : [shortcut.author],
-    text: await namedText(ctx, withoutMention(shortcut.wireText, botUserId)),
+    text: plainSlackText(withoutMention(shortcut.wireText, botUserId)),
     files: shortcut.files,
   });
   return say(filedSentence(ctx, filed));
