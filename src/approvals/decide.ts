@@ -23,7 +23,10 @@ import { decisionOf, standingOf, successorOf } from "./standing.js";
 import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
 import type { DecideClick, DecideOutcome, MayDeny, PersonAhead, ReadPeople, UndoClick } from "./types.js";
 
-/** Decides one click. Never throws for what a person, Slack or another click did; a failing database is `try_again`. */
+/**
+ * Decides one click. Never throws for what a person, Slack or another click did. What the database undid by itself, or may have stored
+ * without saying so, is `try_again`; one that is away throws, and the arrival is processed again.
+ */
 export async function decide(ctx: ApprovalsContext, click: DecideClick): Promise<DecideOutcome> {
   return decided(await answer(ctx, { ...click, undo: false }));
 }

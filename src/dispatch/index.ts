@@ -6,6 +6,7 @@ export type { DispatchCtx, LocalEffect } from "./context.js";
 export { contradictRejected } from "./contradicted.js";
 export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
+export { effectEvidence } from "./effect-evidence.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
 export { takeBack } from "./taken-back.js";

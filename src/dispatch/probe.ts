@@ -1,5 +1,5 @@
 /** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
-import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
+import { type Evidence, isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "../ledger/index.js";
@@ -62,8 +62,5 @@ async function noteElsewhere(
 /** The provider says of this refund that it failed, or that there is none. No answer is no word. */
 async function cameToNothing(ctx: DispatchCtx, ref: string): Promise<boolean> {
   const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
-  return (
-    reading.read === "complete" &&
-    reading.effects.every(({ status }) => status === "failed" || status === "canceled")
-  );
+  return reading.read === "complete" && reading.effects.every(isDead);
 }

@@ -1,10 +1,8 @@
 /** A confirmed refund that the provider shows as failed or cancelled: the case opens again, whoever saw it. */
-import type { ProviderEffect } from "../domain/evidence.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { Actor, Operation } from "../domain/operation.js";
 import { type NewEvidence, reverse } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
-
-export const isDead = ({ status }: ProviderEffect): boolean => status === "failed" || status === "canceled";
 
 /** Once, however often it is seen. false: the operation is not confirmed, or by another effect. */
 export async function takeBack(

@@ -3,7 +3,7 @@
  * nor repetition matters.
  */
 
-import type { ProviderEffect } from "../domain/evidence.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
@@ -21,7 +21,7 @@ import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
-import { isDead, takeBack } from "./taken-back.js";
+import { takeBack } from "./taken-back.js";
 
 export type StoredWebhook =
   | { readonly stored: true; readonly eventId: string; readonly first: boolean }

@@ -19,6 +19,10 @@ export interface ProviderEffect {
   createdAt: Date;
 }
 
+/** It was made there and came to nothing: no money of it is gone. */
+export const isDead = ({ status }: Pick<ProviderEffect, "status">): boolean =>
+  status === "failed" || status === "canceled";
+
 /** How one attempt ended. Only `not_executed` and `rejected` prove that nothing happened. */
 export type AttemptOutcome =
   | { verdict: "committed"; effect: ProviderEffect; requestId: string | null; replayed: boolean }

@@ -7,7 +7,7 @@
  * 3. What was listed before our first attempt began cannot be ours.
  * 4. A subscription's state is the effect: cancelled is cancelled, whoever asked.
  */
-import type { Evidence, Listing, ProviderEffect } from "./evidence.js";
+import { type Evidence, isDead, type Listing, type ProviderEffect } from "./evidence.js";
 import type { OperationId } from "./ids.js";
 import type { Operation } from "./operation.js";
 
@@ -34,7 +34,6 @@ export function judgeListing(operation: Subject, listing: Listing, context: List
   return judgeRefunds(operation, listing, context);
 }
 
-const DEAD: ReadonlySet<string> = new Set(["failed", "canceled"]);
 const PENDING: ReadonlySet<string> = new Set(["pending", "requires_action"]);
 
 function judgeRefunds(
@@ -43,7 +42,7 @@ function judgeRefunds(
   context: ListingContext,
 ): Evidence {
   const ours = listing.effects.filter((effect) => effect.operationId === operation.id);
-  const alive = ours.filter((effect) => !DEAD.has(effect.status));
+  const alive = ours.filter((effect) => !isDead(effect));
   if (alive.length > 1) return { says: "duplicate", effects: alive };
   const [effect] = alive;
   if (effect !== undefined) return judgeEffect(operation, effect, context);
@@ -83,7 +82,7 @@ export function judgeEffect(
   if (PENDING.has(effect.status)) {
     return { says: "pending", effect, reason: effect.pendingReason ?? effect.status };
   }
-  if (DEAD.has(effect.status)) {
+  if (isDead(effect)) {
     return { says: "failed_at_provider", effect, code: effect.failureReason ?? effect.status };
   }
   return { says: "unknown", reason: `${effect.ref} has the state "${effect.status}"` };
@@ -106,7 +105,7 @@ function differences(
 }
 
 function isStranger(operation: Subject, effect: ProviderEffect, context: ListingContext): boolean {
-  if (DEAD.has(effect.status) || context.seenBefore.has(effect.ref)) return false;
+  if (isDead(effect) || context.seenBefore.has(effect.ref)) return false;
   if (effect.operationId === operation.id || context.known.has(effect.ref)) return false;
   return !(context.operations as ReadonlySet<string>).has(effect.operationId ?? "");
 }
@@ -119,7 +118,7 @@ function balanceHolds(
   const captured = listing.balance?.capturedMinor ?? context.capturedMinor;
   if (captured === null) return true;
   const listed = listing.effects
-    .filter((effect) => !DEAD.has(effect.status))
+    .filter((effect) => !isDead(effect))
     .reduce((sum, effect) => sum + effect.amountMinor, 0n);
   return listed + operation.amountMinor <= captured;
 }

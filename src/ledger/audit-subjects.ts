@@ -157,6 +157,10 @@ async function checkRows(
       say(`freeze:${kind}`, `it is ${frozen ? "frozen" : "not frozen"}, its events say otherwise`);
     }
   }
+  for (const subject of told.keys()) {
+    if (subject.startsWith("freeze:") && !switches.some(({ kind }) => subject === `freeze:${kind}`))
+      say(subject, "the switch is gone");
+  }
   const [active] = await db.sql<{ hash: string }>("ledger.audit_policy", "SELECT hash FROM active_policy");
   const policy = told.get("policy")?.last?.data["policy"];
   if (policy !== undefined && policy !== active?.hash) {

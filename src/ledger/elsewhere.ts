@@ -1,6 +1,6 @@
 /** What the provider shows of a payment or subscription beside our own operations. */
 import type { SqlRunner, Tx } from "../db/connect.js";
-import type { ProviderEffect } from "../domain/evidence.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { holdingOf } from "../domain/holding.js";
 import type { OperationId } from "../domain/ids.js";
 import type { ListingContext } from "../domain/judge-listing.js";
@@ -49,7 +49,7 @@ export async function unexplainedRefunds(
     known.filter((one) => one.provider_ref === null && holdingOf(one.status) !== "none").map((one) => one.id),
   );
   return effects
-    .filter(({ kind, status }) => kind === "refund" && status !== "failed" && status !== "canceled")
+    .filter((effect) => effect.kind === "refund" && !isDead(effect))
     .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
     .filter(({ ref }) => !references.has(ref))
     .filter(({ operationId }) => operationId === null || !open.delete(operationId));
@@ -176,14 +176,14 @@ export async function paymentsWithNews(on: SqlRunner, effects: readonly Provider
   return rows.map(({ payment_intent }) => payment_intent);
 }
 
-/** Keeps that this refund was seen as made elsewhere; `first` is false when it was known. Joins the caller's transaction. */
-function recordSeen(
+/** Keeps that this refund was seen as made elsewhere, once. Joins the caller's transaction. */
+async function recordSeen(
   tx: Tx,
   ctx: LedgerCtx,
   paymentIntent: string,
   effect: ProviderEffect,
-): Promise<{ first: boolean }> {
-  return recordEvidence(tx, ctx, {
+): Promise<void> {
+  await recordEvidence(tx, ctx, {
     operationId: null,
     source: "sweep",
     providerRef: effect.ref,
@@ -199,6 +199,20 @@ function recordSeen(
   });
 }
 
+/** $1 subject. What its last event says to be in the sum. */
+const COUNTED = `
+SELECT jsonb_array_elements_text(body::jsonb #> '{data,effects}') AS ref FROM (
+  SELECT body FROM operation_events WHERE subject = $1 ORDER BY seq DESC LIMIT 1) last`;
+
+/** References that the sum holds now. Read under the payment's lock. */
+async function countedOn(tx: Tx, paymentId: string): Promise<ReadonlySet<string>> {
+  const rows = await tx.sql<{ ref: string }>("ledger.counted_elsewhere", COUNTED, [subjectOf(paymentId)]);
+  return new Set(rows.map(({ ref }) => ref));
+}
+
+const subjectOf = (paymentId: string): `payment:${string}` => `payment:${paymentId}`;
+
+/** `effects`: every reference that the sum holds. */
 async function setElsewhere(
   tx: Tx,
   payment: Pick<PaymentRow, "id" | "before">,
@@ -207,7 +221,7 @@ async function setElsewhere(
 ): Promise<void> {
   await tx.sql("ledger.set_elsewhere", SET_ELSEWHERE, [payment.id, minor]);
   await recordSubjectEvent(tx, {
-    subject: `payment:${payment.id}`,
+    subject: subjectOf(payment.id),
     type: "refunded_elsewhere",
     actor: "system:ledger",
     data: { minor: Number(minor), before: Number(payment.before), effects: [...effects] },
@@ -243,9 +257,13 @@ export async function recordElsewhere(
     const elsewhere = foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n);
     const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
     const overdrawn = (sent?.held ?? 0n) + payment.refunded + elsewhere > payment.captured;
-    if (payment.before === elsewhere) return { changed: false, overdrawn };
     const effects = foreign.map(({ ref }) => ref);
+    const counted = await countedOn(tx, payment.id);
+    const sameSum = payment.before === elsewhere;
+    if (sameSum && counted.size === effects.length && effects.every((ref) => counted.has(ref)))
+      return { changed: false, overdrawn };
     await setElsewhere(tx, payment, elsewhere, effects);
+    if (sameSum) return { changed: false, overdrawn };
     // Those under an operation's id are a duplicate's or an orphan's incident.
     const toldApart = foreign.length > 0 && foreign.every(({ operationId }) => operationId !== null);
     if (toldApart && !overdrawn) return { changed: true, overdrawn };
@@ -268,11 +286,15 @@ export async function recordElsewhere(
 }
 
 /**
- * Counts one refund that is no operation's any more, at once, unless it counts already: whatever is judged next sees that this
- * money has left, and no reading that began before can take it back. Joins the transaction that closed its operation.
+ * Counts one refund that is no operation's any more, at once, unless the sum holds it already: whatever is judged next sees that this
+ * money has left, and no reading that began before can take it back. That it was seen is no word on that: while its operation was open
+ * again, it was the operation's own. Joins the transaction that closed its operation.
  */
 export async function countElsewhere(tx: Tx, ctx: LedgerCtx, effect: ProviderEffect): Promise<void> {
   const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [effect.target]);
-  if (payment === undefined || !(await recordSeen(tx, ctx, effect.target, effect)).first) return;
-  await setElsewhere(tx, payment, payment.before + effect.amountMinor, [effect.ref]);
+  if (payment === undefined) return;
+  await recordSeen(tx, ctx, effect.target, effect);
+  const counted = await countedOn(tx, payment.id);
+  if (counted.has(effect.ref)) return;
+  await setElsewhere(tx, payment, payment.before + effect.amountMinor, [...counted, effect.ref]);
 }

@@ -2,8 +2,14 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import { contradictRejected, refreshBalance, reportDuplicate, takeBack } from "../dispatch/index.js";
-import type { ProviderEffect } from "../domain/evidence.js";
+import {
+  contradictRejected,
+  effectEvidence,
+  refreshBalance,
+  reportDuplicate,
+  takeBack,
+} from "../dispatch/index.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import {
@@ -24,7 +30,6 @@ const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
   "CONFIRMED",
   "REVERSED",
 ]);
-const DEAD: ReadonlySet<string> = new Set(["failed", "canceled"]);
 /** Asked for one by one in a pass. */
 const MISSED_LIMIT = 1_000;
 
@@ -61,7 +66,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
   }
   // Without our mark it was made elsewhere, by a person or another program: the payment's own list tells how much is gone.
   const unmarked = listing.effects.filter(
-    ({ kind, status, operationId }) => kind === "refund" && operationId === null && !DEAD.has(status),
+    (effect) => effect.kind === "refund" && effect.operationId === null && !isDead(effect),
   );
   for (const paymentIntent of await paymentsWithNews(ctx.db, unmarked)) touched.add(paymentIntent);
   // What they took is gone from the payment, whoever sent it.
@@ -72,7 +77,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     ctx,
     clock.since,
     // One that failed is listed, and is no effect.
-    new Set(listing.effects.filter(({ status }) => !DEAD.has(status)).map((effect) => effect.ref)),
+    new Set(listing.effects.filter((effect) => !isDead(effect)).map((effect) => effect.ref)),
   );
   return { read: true, effects: listing.effects.length, orphans, missing };
 }
@@ -83,7 +88,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
  */
 async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<boolean> {
   // Without our mark it was made elsewhere, and is no orphan of ours.
-  if (DEAD.has(effect.status) || effect.operationId === null) return false;
+  if (isDead(effect) || effect.operationId === null) return false;
   const named: OperationId | null = isOperationId(effect.operationId) ? effect.operationId : null;
   const operation =
     (named === null ? null : await getOperation(ctx.db, named)) ??
@@ -140,7 +145,7 @@ async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySe
   let missing = 0;
   for (const row of rows) {
     const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
-    if (reading.read === "failed" || reading.effects.some((effect) => !DEAD.has(effect.status))) continue;
+    if (reading.read === "failed" || !reading.effects.every(isDead)) continue;
     missing += 1;
     const [dead] = reading.effects;
     if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
@@ -163,18 +168,6 @@ async function tookBack(ctx: ReconcileCtx, id: OperationId, effect: ProviderEffe
   if (operation === null) return false;
   return takeBack(ctx, operation, effect, {
     actor: "system:reconcile",
-    evidence: {
-      operationId: id,
-      source: "sweep",
-      providerRef: effect.ref,
-      dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
-      payload: {
-        ref: effect.ref,
-        status: effect.status,
-        amount: Number(effect.amountMinor),
-        currency: effect.currency,
-        failureReason: effect.failureReason,
-      },
-    },
+    evidence: effectEvidence(id, effect, "sweep"),
   });
 }

@@ -287,6 +287,7 @@ describe("freeze switches, incidents and the policy", () => {
       "UPDATE freeze_switches SET frozen = true WHERE kind = 'cancel_order'",
       "subject: it is frozen, its events say otherwise",
     ],
+    ["a switch gone", "DELETE FROM freeze_switches WHERE kind = 'all'", "subject: the switch is gone"],
     [
       "an incident closed by hand",
       "UPDATE incidents SET status = 'closed'",

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { probe } from "../../src/dispatch/index.js";
 import type { Operation } from "../../src/domain/operation.js";
 import {
   endStaleProposals,
@@ -8,6 +9,7 @@ import {
   takeForReconcile,
   verifyAudit,
 } from "../../src/ledger/index.js";
+import { reconcileOne } from "../../src/reconcile/index.js";
 import { POLICY } from "../approvals/harness.js";
 import { balanceOf, moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
@@ -205,5 +207,42 @@ describe("a proposal that waits for a second person", () => {
       outcome: "overtaken",
       sentence: expect.stringContaining("has moved since"),
     });
+  });
+});
+
+describe("what was made differently, closed, opened again and closed once more", () => {
+  const elsewhere = async () => {
+    const [row] = await database.db.sql<{ elsewhere: bigint }>(
+      "test.elsewhere",
+      "SELECT refunded_elsewhere AS elsewhere FROM payments WHERE payment_intent = 'pi_1'",
+    );
+    return row?.elsewhere;
+  };
+  const close = async (operation: Operation): Promise<Operation> => {
+    const resolutionId = await proposed(operation);
+    await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" });
+    return expectStatus(await w.now(operation.id), "REJECTED");
+  };
+
+  it("counts as gone each time it is closed, once, and no refund is judged without it", async () => {
+    payments.sandbox.control.arm({ kind: "wrong_answer", amount: 50_000 });
+    const sent = expectStatus(await w.sent(), "OUTCOME_UNKNOWN");
+    await reconcileOne(w.reconcile, sent.id, "due");
+    await close(expectStatus(await w.now(sent.id), "QUARANTINED"));
+    expect(await elsewhere()).toBe(50_000n);
+
+    await w.ops.reopen(request(await w.now(sent.id)));
+    const open = expectStatus(await w.now(sent.id), "QUARANTINED");
+    await probe(w.dispatch, open);
+    await close(open);
+    expect(await elsewhere()).toBe(50_000n);
+    await probe(w.dispatch, await w.now(sent.id));
+    expect(await elsewhere()).toBe(50_000n);
+
+    const made = await payments.sandbox.control.effects({ paymentIntent: "pi_1" });
+    expect(made.map(({ amount }) => amount)).toEqual([50_000]);
+    const next = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 60_000n }]);
+    expect(next.outcomes).toMatchObject([{ outcome: "insufficient" }]);
+    expect((await verifyAudit(w.h.db)).broken).toEqual([]);
   });
 });
