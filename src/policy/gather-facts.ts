@@ -19,7 +19,7 @@ import {
 import type { KindRules } from "../domain/policy/policy.js";
 import type { JudgeSubject } from "../domain/ports/judge.js";
 import { noActivePolicy } from "./active-policy.js";
-import { FACTS_SQL } from "./facts-sql.js";
+import { FACTS, FACTS_OF_KNOWN } from "./facts-sql.js";
 
 export interface GatheredFacts {
   readonly facts: Facts;
@@ -41,9 +41,11 @@ export async function gatherFacts(
   const asked = neededTotals(rules).flatMap((need) =>
     scopesFor(need.per, scopes).map((scope) => ({ ...need, scope })),
   );
-  const [row] = await on.sql<FactsRow>("policy.facts", FACTS_SQL, [
+  const { operationId, predecessorId } = subject;
+  const known = operationId !== null || predecessorId !== null;
+  const { name, text } = known ? FACTS_OF_KNOWN : FACTS;
+  const [row] = await on.sql<FactsRow>(name, text, [
     subject.orderId,
-    subject.operationId,
     `order:${intent.orderRef ?? ""}`,
     rules.windowDays === null ? null : rules.windowDays * 86_400,
     subject.itemRefs,
@@ -52,7 +54,7 @@ export async function gatherFacts(
     asked.map(({ per }) => per),
     asked.map(({ windowHours }) => windowHours),
     asked.map(({ scope }) => scope),
-    subject.predecessorId,
+    ...(known ? [operationId, predecessorId] : []),
   ]);
   if (row === undefined) throw new CountersignError("bad_row", "the database gave no facts");
   if (row.policy_hash === null) throw noActivePolicy();

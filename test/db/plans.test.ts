@@ -148,3 +148,13 @@ function wholeTables(plan: Plan | undefined, name: string, partial: ReadonlySet<
     ...(plan.Plans ?? []).flatMap((part) => wholeTables(part, name, partial)),
   ];
 }
+
+it("what totals are bucketed is decided within the statement, not by a call with a plan of its own", async () => {
+  const rows = await database.db.sql<{ "QUERY PLAN": string }>(
+    undefined,
+    "EXPLAIN VERBOSE SELECT total_is_bucketed(name) FROM total_scopes",
+  );
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain("name ~~ 'filer:%'");
+  expect(plan).not.toContain("total_is_bucketed");
+});
