@@ -9,6 +9,7 @@ import { formatMoney, money } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import { ADVICE } from "../domain/text/advice.js";
 import { asSentence } from "../domain/text/sentence.js";
+import { utcTime } from "../domain/text/utc-time.js";
 
 export interface ToolResult {
   result: string;
@@ -118,12 +119,12 @@ function doneSentence(operation: Operation): string {
 }
 
 function alreadyDone(operation: Operation): string {
-  const when = operation.updatedAt.toISOString().slice(0, 16).replace("T", " ");
+  const when = utcTime(operation.updatedAt);
   return operation.kind === "refund"
-    ? `Already refunded: ${amountOf(operation)} on order ${operation.orderRef ?? "?"} at ${when} UTC (reference ${
+    ? `Already refunded: ${amountOf(operation)} on order ${operation.orderRef ?? "?"}, ${when} (reference ${
         operation.providerRef ?? "?"
       }). Nothing was sent again. A further refund of the same amount can only be asked for by the person who filed the ticket.`
-    : `Already done at ${when} UTC: ${doneSentence(operation)} Nothing was done again.`;
+    : `Already done, ${when}: ${doneSentence(operation)} Nothing was done again.`;
 }
 
 const why = (operation: Operation): string => asSentence(operation.result?.detail ?? "");

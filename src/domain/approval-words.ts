@@ -9,7 +9,7 @@ export function changeSentence(change: Change): string {
     case "order_status":
       return `The order was ${change.from} and is now ${change.to}.`;
     case "refundable":
-      return `${amounts(change, "was")} left to refund, ${amounts(change, "is")} is left now.`;
+      return `${amounts(change, "was")} was left to refund, ${amounts(change, "is")} is left now.`;
     case "captured":
       return `${amounts(change, "was")} was paid when this was asked, ${amounts(change, "is")} is recorded as paid now.`;
     case "order_customer":

@@ -8,7 +8,8 @@ import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
-import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import type { ProviderEffect } from "../domain/evidence.js";
+import { type Named, namedEffect } from "../domain/named-evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
 import { announce } from "./announce.js";
@@ -50,7 +51,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
   if (operation.filers.includes(request.by)) {
     return { outcome: "not_safe", code: "filed_it_themselves", operation };
   }
-  const safe = await judge(tx, ctx, operation, request.verb, request.probe);
+  const safe = await judge(tx, ctx, operation, request);
   if (!safe.possible) return { outcome: "not_safe", code: safe.code, operation };
 
   const terms = {
@@ -112,7 +113,8 @@ async function second(
     const resolution = await endProposal(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
     return { outcome: "disagreed", resolution };
   }
-  const safe = await judge(tx, ctx, operation, verb, request.probe);
+  const { evidenceRef } = proposal;
+  const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {
     await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson });
     return { outcome: "not_safe", code: safe.code, operation };
@@ -121,7 +123,7 @@ async function second(
     verb,
     by: proposal.by,
     reason: proposal.reason,
-    evidenceRef: proposal.evidenceRef,
+    evidenceRef,
     probe: request.probe,
     resolutionId: proposal.id,
     secondBy: request.by,
@@ -141,16 +143,15 @@ async function judge(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
-  verb: ResolveRequest["verb"],
-  probe: Evidence,
-): Promise<Resolving> {
+  { verb, evidenceRef, probe }: Pick<ResolveRequest, "verb" | "evidenceRef" | "probe">,
+): Promise<Resolving | { possible: false; code: "names_none_shown" }> {
   const [clocks] = await tx.sql<{ now: Date; last_send_ended_at: Date | null }>(
     "ledger.resolving_clocks",
     CLOCKS,
     [operation.id],
   );
   if (clocks === undefined) return { possible: false, code: "wrong_state" };
-  return judgeResolving({
+  const judged = judgeResolving({
     verb,
     status: operation.status,
     contract: ctx.contracts[operation.kind],
@@ -161,9 +162,12 @@ async function judge(
     lastSendEndedAt: clocks.last_send_ended_at,
     ...sendTerms(ctx, operation),
   });
+  return judged.possible && verb === "confirm" && namedEffect(probe, evidenceRef) === null
+    ? { possible: false, code: "names_none_shown" }
+    : judged;
 }
 
-type Decision = Pick<ResolveRequest, "verb" | "by" | "reason" | "evidenceRef" | "probe" | "providerRef"> & {
+type Decision = Pick<ResolveRequest, "verb" | "by" | "reason" | "evidenceRef" | "probe"> & {
   readonly resolutionId: string;
   readonly secondBy: string | null;
 };
@@ -171,16 +175,18 @@ type Decision = Pick<ResolveRequest, "verb" | "by" | "reason" | "evidenceRef" | 
 /** Takes the token from whoever reconciles, and writes what was decided. */
 async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Decision): Promise<Operation> {
   const actor = await actorName(tx, `slack:${decision.by}`);
+  const named = decision.verb === "confirm" ? namedEffect(decision.probe, decision.evidenceRef) : null;
   const data = {
     resolution: decision.resolutionId,
     verb: decision.verb,
     reason: await textName(tx, decision.reason),
     evidence: { reference: await textName(tx, decision.evidenceRef), probe: toJsonObject(decision.probe) },
     second: decision.secondBy === null ? null : await actorName(tx, `slack:${decision.secondBy}`),
+    ...(named?.remark == null ? {} : { detail: named.remark }),
   };
   const step = async (from: Operation, event: OperationEventType, patch: Patch): Promise<Operation> => {
     // What a person names as the effect may be anything they wrote: its hash binds the row without keeping the text.
-    const named = patch.providerRef === undefined ? {} : { refHash: sha256Hex(patch.providerRef) };
+    const hash = patch.providerRef === undefined ? {} : { refHash: sha256Hex(patch.providerRef) };
     const moved = await move(tx, {
       id: from.id,
       from: from.status,
@@ -188,7 +194,7 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
       token: null,
       event,
       actor,
-      data: { ...data, ...named },
+      data: { ...data, ...hash },
       patch: { ...patch, fence: true },
     });
     if (moved === null) throw new CountersignError("lost_lock", `operation ${from.id} moved under its lock`);
@@ -196,7 +202,7 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
   };
   const reachable =
     operation.status === "OUTCOME_UNKNOWN" ? await step(operation, "reconcile", {}) : operation;
-  const decided = await decide(tx, ctx, { operation: reachable, decision, step, actor, data });
+  const decided = await decide(tx, ctx, { operation: reachable, decision, named, step, actor, data });
   await ctx.notices.ops(tx, {
     key: `resolution:${decision.resolutionId}`,
     message: {
@@ -220,19 +226,26 @@ async function decide(
   parts: {
     operation: Operation;
     decision: Decision;
+    /** Of a confirmation: the effect that it means, as it was judged. */
+    named: Named | null;
     step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>;
     actor: string;
     data: object;
   },
 ): Promise<Operation> {
-  const { operation, decision, step } = parts;
+  const { operation, decision, named, step } = parts;
   switch (decision.verb) {
     case "confirm": {
-      const ref = referenceOf(decision);
+      if (named === null) throw new Error(`operation ${operation.id}: nothing was named as its effect`);
+      const { ref, remark } = named;
       return step(operation, "settle_confirmed", {
         providerRef: ref,
         resolvedByPerson: true,
-        result: { code: "confirmed_by_person", detail: `Confirmed by on-call: ${ref}.`, providerRef: ref },
+        result: {
+          code: "confirmed_by_person",
+          detail: `Confirmed by on-call: ${ref}.${remark === null ? "" : ` ${remark}`}`,
+          providerRef: ref,
+        },
       });
     }
     case "reject":
@@ -289,11 +302,4 @@ async function madeDifferently(
   });
   if (effect.kind === "refund") await countElsewhere(tx, ctx, effect);
   return rejected;
-}
-
-/** The provider's own reference where it shows one, else the one that the person names. */
-function referenceOf({ probe, providerRef, evidenceRef }: Decision): string {
-  if (probe.says === "committed") return probe.effect.ref;
-  if (probe.says === "duplicate") return providerRef ?? probe.effects[0]?.ref ?? evidenceRef;
-  return providerRef ?? evidenceRef;
 }

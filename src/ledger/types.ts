@@ -349,8 +349,6 @@ export interface ResolveRequest {
   readonly needsSecond: boolean;
   /** How long a proposal waits for the second person. Milliseconds. */
   readonly secondWithinMs: number;
-  /** For `confirm` without provider evidence: the reference the person names. */
-  readonly providerRef?: string;
 }
 
 export type ResolveResult =
@@ -360,8 +358,8 @@ export type ResolveResult =
   /** An open proposal exists, or the operation moved. */
   | { readonly outcome: "overtaken"; readonly by: string | null; readonly operation: Operation | null };
 
-/** Why not now: as judged by `judgeResolving`, or because of who asks. */
-export type NotSafe = ResolvingRefusal | "filed_it_themselves" | "same_person";
+/** Why not now: as judged by `judgeResolving`, by what is named as the effect (`namedEffect`), or because of who asks. */
+export type NotSafe = ResolvingRefusal | "names_none_shown" | "filed_it_themselves" | "same_person";
 
 export interface SecondRequest {
   readonly resolutionId: string;

@@ -19,6 +19,7 @@ import {
   recover,
 } from "../domain/recovery.js";
 import { asSentence } from "../domain/text/sentence.js";
+import { utcSecond } from "../domain/text/utc-time.js";
 import type { ResolveVerb, VerbView } from "./types.js";
 
 /** Times are the database's, durations in milliseconds. */
@@ -53,11 +54,11 @@ export function recoverySentences(view: Explained): readonly string[] {
         "Nothing that may have committed was sent; the money is set aside.",
         frozen
           ? "It is not sent while its kind is frozen, and goes on when that is thawed."
-          : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${iso(operation.notBefore)}`}.`,
+          : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${utcSecond(operation.notBefore)}`}.`,
       ];
     case "DISPATCHED":
       return [
-        `Attempt ${operation.attempts} is under way${view.leaseUntil === null ? "" : ` until ${iso(view.leaseUntil)} at the latest`}.`,
+        `Attempt ${operation.attempts} is under way${view.leaseUntil === null ? "" : ` until ${utcSecond(view.leaseUntil)} at the latest`}.`,
         ...promises(view),
         "If its worker is lost, the outcome counts as unknown and is looked up.",
       ];
@@ -124,7 +125,7 @@ function keySentence(view: Explained): string {
   if (!contract.keyed) return "The provider knows no key: sending again could do it twice.";
   if (contract.keyTtlMs === null) return "Sending again does it at most once, however late.";
   if (operation.firstClaimedAt === null) return "The provider does a repeated key at most once.";
-  const until = iso(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
+  const until = utcSecond(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
   return keyIsSafe(contract, clockOf(view))
     ? `Until ${until} the provider does a repeated key at most once, so sending again is safe.`
     : `The life of its key ended at ${until}: it is never sent again by itself, because it could happen twice.`;
@@ -148,7 +149,7 @@ function boundSentence(contract: EffectContract, now: Date, lastSendEndedAt: Dat
     return "The provider names no time after which a request that was sent can no longer take effect.";
   }
   if (lastSendEndedAt === null) return "A request may still be on its way.";
-  const until = iso(new Date(lastSendEndedAt.getTime() + contract.inflightBoundMs));
+  const until = utcSecond(new Date(lastSendEndedAt.getTime() + contract.inflightBoundMs));
   return inflightBoundPassed(contract, { now, lastSendEndedAt })
     ? `Since ${until} nothing that was sent can take effect any more.`
     : `What was sent may still take effect until ${until}.`;
@@ -204,7 +205,7 @@ function moveWords(move: Move): string {
 const nextSentence = (nextLookAt: Date | null): string =>
   nextLookAt === null
     ? "A worker is looking at it."
-    : `It is looked at again by itself at ${iso(nextLookAt)}.`;
+    : `It is looked at again by itself at ${utcSecond(nextLookAt)}.`;
 
 /** An attempt may have committed, or may still. */
 export const mayStillCommit = (
@@ -361,6 +362,3 @@ const clockOf = (view: Explained) => ({
   timeoutMs: view.timing.providerTimeoutMs,
   marginMs: view.timing.sendMarginMs,
 });
-
-/** UTC to the second, with its zone: what every reader reads alike. */
-const iso = (time: Date): string => `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;

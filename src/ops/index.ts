@@ -14,7 +14,7 @@ import { approvals, events, home, list, runs, show } from "./views.js";
 
 export type { OpsContext } from "./context.js";
 export { OPS_HELP } from "./parse.js";
-export { storedProbe } from "./resolution-view.js";
+export { resolutionRemark, storedProbe } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";

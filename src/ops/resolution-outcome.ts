@@ -85,6 +85,8 @@ export async function told(
         sentence: "Nothing was done yet: a second on-call person must agree.",
       };
     case "not_safe":
+      if (result.code === "names_none_shown")
+        return { outcome: "invalid", field: "evidence", sentence: `${probe.sentence} ${NAME_ONE}` };
       return {
         outcome: "not_safe",
         operation: result.operation,
@@ -111,7 +113,10 @@ export async function told(
   }
 }
 
-function notSafeSentence(code: ledger.NotSafe): string {
+const NAME_ONE =
+  "Name the reference of the one that is this operation, and no other. If none is, it is not confirmed.";
+
+function notSafeSentence(code: Exclude<ledger.NotSafe, "names_none_shown">): string {
   switch (code) {
     case "may_still_commit":
       return "Not done: what was sent may still take effect, and nobody can know yet.";

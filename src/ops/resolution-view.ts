@@ -2,6 +2,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import { effectWords } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import { remarkOn } from "../domain/named-evidence.js";
 import { asSentence } from "../domain/text/sentence.js";
 import type { Resolution } from "../ledger/index.js";
 import { foundSentence } from "./timeline.js";
@@ -24,6 +25,16 @@ export function resolutionView(row: Resolution): ResolutionView {
     createdAt: row.createdAt,
   };
 }
+
+/** Of a confirmation: how the word for it and what the provider showed differ; null: they do not. */
+export const resolutionRemark = ({
+  verb,
+  evidenceRef,
+  probe,
+}: Pick<ResolutionView, "verb" | "evidenceRef" | "probe">): string | null =>
+  verb === "confirm" && probe !== null
+    ? remarkOn({ says: probe.says, ref: probe.providerRef }, evidenceRef)
+    : null;
 
 /** What the provider said just now, in one sentence. */
 export function probeView(evidence: Evidence): ProbeView {

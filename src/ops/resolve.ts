@@ -83,7 +83,6 @@ async function carryOut(
       probe: evidence,
       needsSecond: await takesTwo(ctx, operation, request.verb, caller),
       secondWithinMs: secondWithinMs(caller.policy),
-      ...providerRef(request, evidence),
     });
     const byMachine = result.outcome === "overtaken" && result.by === null;
     const now = byMachine ? result.operation : null;
@@ -159,11 +158,4 @@ async function takesTwo(
   const noBound = view.contract.inflightBoundMs === null && mayStillCommit(view.contract, view);
   const { amountMinor, currency } = operation;
   return resolversNeeded({ verb, amountMinor, currency, noBound }, caller.policy) === 2;
-}
-
-/** The provider's own reference, where the evidence names one and the provider did not show it itself. */
-function providerRef(request: ResolveRequest, evidence: Evidence): { providerRef?: string } {
-  if (request.verb !== "confirm" || evidence.says === "committed") return {};
-  const named = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/.exec(request.evidenceRef)?.[0];
-  return { providerRef: named ?? cutText(request.evidenceRef.trim(), 200) };
 }

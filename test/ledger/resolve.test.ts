@@ -91,10 +91,72 @@ describe("confirm", () => {
     const take = await taken(ctx, unknown);
     const parked = await decide(ctx, take, { do: "quarantine", reason: "unknown_too_long", detail: "" });
     if (parked.operation === null) throw new Error("gone");
-    expect(await ask(ctx, parked.operation, { verb: "confirm", providerRef: "re_seen" })).toMatchObject({
-      outcome: "applied",
-      operation: { providerRef: "re_seen" },
+    expect(await ask(ctx, parked.operation, { verb: "confirm", evidenceRef: "seen: re_seen" })).toMatchObject(
+      {
+        outcome: "applied",
+        operation: {
+          providerRef: "re_seen",
+          result: {
+            detail:
+              "Confirmed by on-call: re_seen. This rests on a person's word: the provider showed nothing of it.",
+          },
+        },
+      },
+    );
+    expect((await ledger.eventsOf(ctx.db, unknown.id)).at(-1)?.data).toMatchObject({
+      detail: "This rests on a person's word: the provider showed nothing of it.",
     });
+  });
+
+  test("with another reference than the provider shows is taken with that difference on record", async () => {
+    const ctx = await openShop(database.db);
+    const operation = await inState(ctx, "QUARANTINED");
+    const { ref } = effectFor(operation);
+    const given = {
+      verb: "confirm",
+      probe: committed(operation),
+      evidenceRef: "re_of_another_order",
+    } as const;
+    const remark = `The evidence names another reference than the provider shows: ${ref}.`;
+    expect(await ask(ctx, operation, given)).toMatchObject({
+      outcome: "applied",
+      operation: { providerRef: ref, result: { detail: `Confirmed by on-call: ${ref}. ${remark}` } },
+    });
+    expect((await ledger.eventsOf(ctx.db, operation.id)).at(-1)?.data).toMatchObject({ detail: remark });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("of several effects, or of one that nobody can attribute, says which one it means", async () => {
+    for (const says of ["duplicate", "unattributed"] as const) {
+      await database.reset();
+      const ctx = await openShop(database.db);
+      const operation = await inState(ctx, "QUARANTINED");
+      const effect = effectFor(operation);
+      const probe: Evidence = { says, effects: [effect, { ...effect, ref: `${effect.ref}9` }] };
+      for (const evidenceRef of ["ticket 42", "re_other", `${effect.ref} or ${effect.ref}9`]) {
+        expect(await ask(ctx, operation, { verb: "confirm", probe, evidenceRef })).toMatchObject({
+          outcome: "not_safe",
+          code: "names_none_shown",
+        });
+      }
+      expect(await reread(ctx.db, operation)).toEqual(operation);
+      const asked = await ask(ctx, operation, {
+        verb: "confirm",
+        probe,
+        evidenceRef: `finance keeps ${effect.ref}9`,
+        needsSecond: true,
+      });
+      if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+      const agreed = await ledger.secondResolve(ctx, {
+        resolutionId: asked.resolution.id,
+        by: "U_ONC2",
+        verdict: "agree",
+        note: null,
+        probe,
+      });
+      expect(agreed).toMatchObject({ outcome: "applied", operation: { providerRef: `${effect.ref}9` } });
+      expect(await intact(ctx.db)).toEqual([]);
+    }
   });
 
   test("against what the provider shows is refused", async () => {
@@ -302,7 +364,7 @@ describe("two people at once", () => {
       const results = await Promise.all(
         (["confirm", "reject"] as const).map(async (verb, index) => {
           await ready();
-          return ask(ctx, operation, { verb, by: `U_ONC${index + 1}`, providerRef: "re_1" });
+          return ask(ctx, operation, { verb, by: `U_ONC${index + 1}` });
         }),
       );
       expect(results.map(({ outcome }) => outcome).sort()).toEqual(["applied", "overtaken"]);

@@ -80,9 +80,9 @@ const verb = (name: string, explained: Explained) =>
 describe("what recovery the contract allows is said with its reason", () => {
   it("inside the key's life: sending again is safe, until when, and what each answer would bring", () => {
     const text = told(view());
-    expect(text).toContain("Until 2026-11-21 11:00:00 UTC the provider does a repeated key at most once");
+    expect(text).toContain("Until 21 Nov 2026, 11:00:00 UTC the provider does a repeated key at most once");
     expect(text).toContain("If the provider shows nothing, it is sent again under the same key.");
-    expect(text).toContain("looked at again by itself at 2026-11-20 12:00:05 UTC");
+    expect(text).toContain("looked at again by itself at 20 Nov 2026, 12:00:05 UTC");
     expect(text).toContain("no time after which a request that was sent can no longer take effect");
   });
 

@@ -78,8 +78,7 @@ const EFFECT = {
 
 export function deniedRule(facts: Facts): RuleVerdict[] {
   if (facts.denied === null) return [];
-  const at = `${facts.denied.at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  const sentence = `The same request was denied before (${at}).`;
+  const sentence = "The same request was denied before.";
   return [{ rule: "successor", verdict: "hold", sentence }];
 }
 

@@ -13,6 +13,7 @@ import { formatMoney } from "../../domain/money.js";
 import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
 import { cutText } from "../../domain/text/cut.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import type { Ticket } from "../../runs/index.js";
 import { ACTIONS, approvalValue } from "../actions.js";
 import {
@@ -30,7 +31,7 @@ import {
 } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
-import { localTime, utcTime } from "../text/time.js";
+import { localTime, withLocalTimes } from "../text/time.js";
 import { changeSentence } from "./changes.js";
 import { frozenSentence, frozenText } from "./frozen.js";
 import {
@@ -229,10 +230,10 @@ function earlierBlocks({ binding }: Approval): KnownBlock[] {
     const why =
       denied === null
         ? ""
-        : `, denied by ${mentionUser(denied.by)} on ${utcTime(new Date(denied.at))}${
+        : `, denied by ${mentionUser(denied.by)}, ${localTime(new Date(denied.at))}${
             denied.note === null ? "" : `: ${escapeWithin(oneLine(denied.note), 200).text}`
           }`;
-    return `• ${amount}, ${escapeText(earlier.status.toLowerCase())}, ${utcTime(new Date(earlier.at))}${why}`;
+    return `• ${amount}, ${escapeText(earlier.status.toLowerCase().replaceAll("_", " "))}, ${localTime(new Date(earlier.at))}${why}`;
   });
   return [ours(`*Asked for before*\n${lines.join("\n")}`)];
 }
@@ -333,7 +334,11 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
     ...notes,
     ...denied,
     ...suggested,
-    ...(standing === null ? [] : [theirs(standing, NOTE_MAX * 2)]),
+    ...(standing === null
+      ? []
+      : approval.state === "EXPIRED"
+        ? [ours(withLocalTimes(standing))]
+        : [theirs(standing, NOTE_MAX * 2)]),
     ...(operation.notBefore !== null && operation.status === "PREPARED"
       ? [note(`It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone.`)]
       : []),

@@ -1,7 +1,8 @@
 /** What was sent, try by try, in mrkdwn. Tries in a row that went alike are one line. */
 import type { AttemptVerdict } from "../../domain/evidence.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
-import { localTime, utcTime } from "../text/time.js";
+import { localTime } from "../text/time.js";
 
 export interface AttemptFacts {
   readonly number: number;

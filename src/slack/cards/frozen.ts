@@ -1,6 +1,7 @@
 /** What somebody reads who decides while the switch is turned off. */
+import { utcTime } from "../../domain/text/utc-time.js";
 import { actorName, escapeText, oneLine } from "../text/safe.js";
-import { localTime, utcTime } from "../text/time.js";
+import { localTime } from "../text/time.js";
 import { type Frozen, frozenWords } from "./sentences.js";
 
 const AND_SO = "An approval is recorded as your vote; nothing is sent until on-call thaws.";

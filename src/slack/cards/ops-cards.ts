@@ -2,7 +2,13 @@
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { quarantineWords } from "../../domain/quarantine-words.js";
-import type { FreezeKind, FreezeState, ResolutionVerb, ResolutionView } from "../../ops/index.js";
+import {
+  type FreezeKind,
+  type FreezeState,
+  type ResolutionVerb,
+  type ResolutionView,
+  resolutionRemark,
+} from "../../ops/index.js";
 import { ACTIONS, thawValue } from "../actions.js";
 import {
   actions,
@@ -49,7 +55,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
           ...attemptsBlocks(attempts),
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            "The amount counts as spent until this is settled. Each button asks for a reason and evidence, and the provider is asked again first.",
+            "The amount counts as spent until this is settled. Each button asks for a reason and evidence, and the provider is asked again first. *Reject* and *Authorise retry* may need a second person, who is then asked here.",
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
@@ -163,7 +169,13 @@ function resolutionBlocks(resolution: ResolutionFacts | null, open: boolean): Kn
       `${before}*${verbName(verb)}* ${applied ? "done" : "asked for"} by ${mentionUser(by)}${second}, ${localTime(at)}.${afterwards(resolution)}`,
     ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
+    ...remarkBlocks(resolution),
   ];
+}
+
+function remarkBlocks(resolution: ResolutionFacts): KnownBlock[] {
+  const remark = resolutionRemark(resolution);
+  return remark === null ? [] : [theirs(remark, TEXT_MAX)];
 }
 
 function afterwards({ state, expiresAt }: ResolutionView): string {
@@ -213,6 +225,7 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
         ? [{ label: "Open until", value: { ours: localTime(resolution.expiresAt) } }]
         : []),
     ]),
+    ...remarkBlocks(resolution),
     ...(resolution.secondBy === null
       ? []
       : [

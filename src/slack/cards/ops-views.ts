@@ -6,6 +6,7 @@ import { formatMoney } from "../../domain/money.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import type {
   ApprovalsView,
   EventsView,
@@ -18,19 +19,9 @@ import type {
 } from "../../ops/index.js";
 import { type Doer, OPS_HELP, type TimelineEntry, timelineEntry } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
-import {
-  actions,
-  header,
-  type Message,
-  note,
-  ours,
-  type Row,
-  rows,
-  theirs,
-  withinLimits,
-} from "../blocks/build.js";
+import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
-import { localSecond, localTime, utcTime } from "../text/time.js";
+import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
@@ -123,12 +114,12 @@ export function opsShow(view: OperationView): Message {
   const attempts = attemptLines(view.attempts);
   const verbs = view.safe.map(
     (verb) =>
-      `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${esc(verb.sentence, 400)}`,
+      `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${withLocalTimes(esc(verb.sentence, 400))}`,
   );
   const possible = view.safe.filter((verb) => verb.possible);
   const blocks: KnownBlock[] = [
     header(`${kindName(operation.kind)}: ${statusWord(operation.status)}`),
-    note(`\`${operation.id}\``),
+    note(`\`${operation.id}\` · times are in your own time zone`),
     ...rows(table.filter((row) => row !== null)),
     ...pendingBlocks(view),
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
@@ -136,7 +127,10 @@ export function opsShow(view: OperationView): Message {
     ours("*Evidence so far*"),
     ...chunks(evidenceLines(view), "Nothing from the provider yet."),
     ours("*What recovery is allowed, and why*"),
-    theirs(view.recovery.map((line) => `• ${oneLine(line)}`).join("\n") || "• Nothing is left to recover."),
+    ...chunks(
+      view.recovery.map((line) => `• ${withLocalTimes(esc(line, 600))}`),
+      "• Nothing is left to recover.",
+    ),
     ...(verbs.length === 0 ? [] : [ours("*What a person may do now*"), ...chunks(verbs, "")]),
     ...(possible.length === 0
       ? []

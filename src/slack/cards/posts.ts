@@ -5,6 +5,7 @@ import type { Approval } from "../../domain/approval.js";
 import type { TicketId } from "../../domain/ids.js";
 import type { OpsMessage } from "../../domain/ports/notices.js";
 import { headOf } from "../../domain/text/cut.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import type { ResolutionVerb } from "../../ops/index.js";
 import type { Run } from "../../runs/index.js";
 import { ACTIONS, furtherValue } from "../actions.js";
@@ -12,7 +13,7 @@ import { actions, type Message, note, ours, theirs, withinLimits } from "../bloc
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
-import { utcTime } from "../text/time.js";
+import { withLocalTimes } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
 import { freezeName, INCIDENT_KINDS, incidentTitle, verbName } from "./ops-cards.js";
@@ -148,12 +149,10 @@ export function voidedPost(approval: Approval, operation: OperationFacts, succes
   if (approval.endCode === "binding_confirmed") {
     return sentencePost(`${voidedWords(approval)}: ${whatOf(operation)}. ${voidedBecause(approval)}`);
   }
+  const head = `The approval of this is no longer valid: ${whatOf(operation)}.`;
+  if (successor) return sentencePost(`${head} A new card in this thread asks again and shows what changed.`);
   const why = approval.endDetail ?? approval.changes.map(changeSentence).join("; ");
-  return sentencePost(
-    `The approval of this is no longer valid: ${whatOf(operation)}. ${why}${
-      successor ? "\nA new card in this thread asks again and shows what changed." : "\nNothing was sent."
-    }`,
-  );
+  return sentencePost(`${head} ${why}\nNothing was sent.`);
 }
 
 /** `mentions` is mrkdwn of ours: whom to ping. */
@@ -174,10 +173,8 @@ export function reminderPost(
     ),
     TEXT_MAX,
   ).text;
-  return {
-    text: mentions === "" ? sentence : `${mentions} ${sentence}`,
-    blocks: [ours(mentions === "" ? sentence : `${mentions} ${sentence}`)],
-  };
+  const text = mentions === "" ? sentence : `${mentions} ${sentence}`;
+  return { text, blocks: [ours(withLocalTimes(text))] };
 }
 
 export function opsPost(message: OpsMessage, operation: OperationFacts | null, mentions: string): Message {

@@ -3,15 +3,17 @@ import { assertNever } from "../../domain/assert-never.js";
 import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
 import { OPERATION_STATUSES } from "../../domain/operation.js";
-import type {
-  FreezeKind,
-  FreezeOutcome,
-  FreezeState,
-  OpsCommand,
-  ResolveOutcome,
-  ResolveVerb,
-  SecondOutcome,
-  ThawOutcome,
+import {
+  type FreezeKind,
+  type FreezeOutcome,
+  type FreezeState,
+  type OpsCommand,
+  type ResolutionView,
+  type ResolveOutcome,
+  type ResolveVerb,
+  resolutionRemark,
+  type SecondOutcome,
+  type ThawOutcome,
 } from "../../ops/index.js";
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
 import type { Message } from "../blocks/build.js";
@@ -216,10 +218,10 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
             ? `${whatOf(operation)}: it is sent once more under the same key; its card tells what comes of it.`
             : outcomeOf(operation);
       const probe = outcome.probe === null ? "" : ` Asked just before: ${said(outcome.probe.sentence, 300)}`;
-      return `${verbName(verb)}: recorded. ${said(done)}${probe}`;
+      return `${verbName(verb)}: recorded. ${said(done)}${probe}${remarkOf(outcome.resolution)}`;
     }
     case "needs_second":
-      return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for one.`;
+      return `${said(outcome.sentence)} A card in ${mentionOps(ctx)} asks for one.${remarkOf(outcome.resolution)}`;
     case "settled_by_evidence":
       return `The provider answered the question itself, so nothing else was done. ${said(outcome.sentence)}`;
     case "not_safe":
@@ -232,6 +234,12 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
     default:
       return assertNever(outcome, "outcome of a resolution");
   }
+}
+
+/** A word that the provider does not bear out is not taken in silence. */
+function remarkOf(resolution: ResolutionView): string {
+  const remark = resolutionRemark(resolution);
+  return remark === null ? "" : `\n*Take care:* ${said(remark)}`;
 }
 
 const mentionOps = (ctx: SlackContext): string => `<#${ctx.config.channels.ops}>`;

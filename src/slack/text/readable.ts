@@ -1,8 +1,8 @@
 /** Stored JSON as a person reads it: labels in words, money with its currency, times with their zone; nothing for what is empty. */
 import type { Json, JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import { oneLine } from "./safe.js";
-import { utcTime } from "./time.js";
 
 export interface ReadableOptions {
   /** Of amounts whose own currency is not named beside them. */

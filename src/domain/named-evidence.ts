@@ -1,0 +1,70 @@
+/**
+ * What a person names as the effect that they confirm, beside what the provider shows. Pure.
+ *
+ * 1. Where the provider shows several effects, or one that nobody can attribute, the confirmation says which one it means.
+ * 2. Where the provider shows the operation's own effect, that is the reference; where it shows none, a person's word is.
+ * 3. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
+ */
+import type { Evidence } from "./evidence.js";
+import { cutText } from "./text/cut.js";
+
+export interface Named {
+  /** The provider's own reference where it shows one, else what the person wrote. */
+  readonly ref: string;
+  /** How the word and the provider differ, one sentence; null: they do not. */
+  readonly remark: string | null;
+}
+
+/** References as providers write them. */
+const REFERENCE = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/u;
+const WORD_MAX = 200;
+
+/** null: the provider shows effects that could be meant, and the person names none of them, or several. */
+export function namedEffect(probe: Evidence, evidenceRef: string): Named | null {
+  switch (probe.says) {
+    case "committed":
+    case "pending":
+    case "failed_at_provider": {
+      const { ref } = probe.effect;
+      return { ref, remark: remarkOn({ says: probe.says, ref }, evidenceRef) };
+    }
+    case "duplicate":
+    case "unattributed": {
+      const [one, ...more] = probe.effects.filter(({ ref }) => mentions(evidenceRef, ref));
+      return one === undefined || more.length > 0 ? null : { ref: one.ref, remark: null };
+    }
+    case "absent":
+    case "unknown":
+      return {
+        ref: evidenceRef.match(REFERENCE)?.[0] ?? cutText(evidenceRef.trim(), WORD_MAX),
+        remark: remarkOn({ says: probe.says, ref: null }, evidenceRef),
+      };
+    default:
+      return probe satisfies never;
+  }
+}
+
+/** How a person's word for a confirmation and what the provider showed then differ, one sentence; null: they do not. */
+export function remarkOn(shown: { says: string; ref: string | null }, evidenceRef: string): string | null {
+  switch (shown.says) {
+    case "absent":
+      return "This rests on a person's word: the provider showed nothing of it.";
+    case "unknown":
+      return "This rests on a person's word: the provider could not be asked.";
+    case "committed":
+      return shown.ref === null || mentions(evidenceRef, shown.ref) || !REFERENCE.test(evidenceRef)
+        ? null
+        : `The evidence names another reference than the provider shows: ${shown.ref}.`;
+    default:
+      return null;
+  }
+}
+
+/** The whole reference, not the beginning of a longer one. */
+function mentions(text: string, ref: string): boolean {
+  for (let at = text.indexOf(ref); at >= 0; at = text.indexOf(ref, at + 1)) {
+    const around = `${text[at - 1] ?? " "}${text[at + ref.length] ?? " "}`;
+    if (!/[A-Za-z0-9_]/u.test(around)) return true;
+  }
+  return false;
+}
