@@ -59,13 +59,13 @@ shop
 
 const ops = program.command("ops").description("a read-only look at the ledger");
 ops
-  .command("list")
+  .command("list [status]")
   .description("operations, the newest first: what, how much, for which order, in which state")
-  .option("--status <status>", "only operations in this state")
+  .option("--status <status>", "only operations in this state, as the bare word does")
   .option("--cursor <cursor>", "the next page, as the last answer named it")
   .addOption(json())
-  .action(async (options: { status?: string; cursor?: string; json?: boolean }) =>
-    (await import("./commands/ops.js")).list(options),
+  .action(async (word: string | undefined, options: { status?: string; cursor?: string; json?: boolean }) =>
+    (await import("./commands/ops.js")).list(word === undefined ? options : { ...options, word }),
   );
 ops
   .command("show <id>")
@@ -97,7 +97,7 @@ program
 
 const runs = program.command("runs").description("what the agent did");
 runs
-  .command("list")
+  .command("list", { isDefault: true })
   .description("runs, the newest first, with their tickets and states")
   .option("--cursor <cursor>", "the next page, as the last answer named it")
   .addOption(json())
@@ -122,7 +122,7 @@ program
 program
   .command("approvals")
   .description("what waits for whom")
-  .command("list")
+  .command("list", { isDefault: true })
   .description("approvals that are open: for whom, how much, until when")
   .addOption(json())
   .action(async (options: { json?: boolean }) => (await import("./commands/approvals.js")).list(options));

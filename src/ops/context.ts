@@ -27,3 +27,10 @@ export interface OpsContext {
   /** Whether the parts that only the process knows (queue, Slack, payments) answer. */
   readonly healthParts: () => Promise<readonly HealthPart[]>;
 }
+
+/** What looking at one operation takes. */
+export interface LookContext {
+  readonly db: Db;
+  readonly ledger: Pick<LedgerCtx, "timing" | "contracts">;
+  readonly maxAttempts: number;
+}

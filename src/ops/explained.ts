@@ -1,7 +1,7 @@
 /** Gathers what `explain.ts` needs of one operation: its row, attempts and switches, at the database's time. */
 import type { Operation } from "../domain/operation.js";
 import { attemptsOf, freezeStates } from "../ledger/index.js";
-import type { OpsContext } from "./context.js";
+import type { LookContext } from "./context.js";
 import type { Explained } from "./explain.js";
 
 export interface Extra extends Explained {
@@ -9,7 +9,7 @@ export interface Extra extends Explained {
 }
 
 /** Reads only, one moment after another: what is shown may be a moment old, what is decided is checked again. */
-export async function explained(ctx: OpsContext, operation: Operation): Promise<Extra> {
+export async function explained(ctx: LookContext, operation: Operation): Promise<Extra> {
   const [row] = await ctx.db.sql<{
     now: Date;
     last_send_ended_at: Date | null;

@@ -12,13 +12,15 @@ import { openResolution, resolve, second } from "./resolve.js";
 import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
-export type { OpsContext } from "./context.js";
-export { OPS_HELP } from "./parse.js";
+export { type AttemptFacts, type AttemptRun, attemptRuns } from "./attempt-runs.js";
+export type { LookContext, OpsContext } from "./context.js";
+export { OPS_HELP, statusNamed } from "./parse.js";
 export { resolutionRemark, storedProbe } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
+export { lookAt } from "./views.js";
 
 /** Binds the use cases to what they need. */
 export function opsUseCases(ctx: OpsContext): OpsUseCases {

@@ -118,14 +118,21 @@ function commandOf(verb: Verb, rest: readonly string[], typed: string): ParsedCo
 function list(rest: readonly string[]): ParsedCommand {
   if (rest.length === 0) return { ok: true, command: { verb: "list", status: null } };
   const wanted = rest.join("_").toUpperCase();
-  const status = OPERATION_STATUSES.find((known) => known === wanted) ?? STATUS_NAMES[wanted];
-  if (status !== undefined) return { ok: true, command: { verb: "list", status } };
+  const status = statusNamed(wanted);
+  if (status !== null) return { ok: true, command: { verb: "list", status } };
   const guess = nearest(wanted, OPERATION_STATUSES);
   return {
     ok: false,
     sentence: `There is no status ${quoted(rest.join(" "))}. The statuses are ${OPERATION_STATUSES.join(", ")}.`,
     suggestion: guess === null ? null : `/ops list ${guess}`,
   };
+}
+
+/** A state by its name or by what people call it, in any case; null: there is none. */
+export function statusNamed(word: string): OperationStatus | null {
+  const wanted = word.toUpperCase();
+  const known = OPERATION_STATUSES.find((status) => status === wanted);
+  return known ?? (Object.hasOwn(STATUS_NAMES, wanted) ? (STATUS_NAMES[wanted] ?? null) : null);
 }
 
 const STATUS_NAMES: Readonly<Record<string, OperationStatus>> = {

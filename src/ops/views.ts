@@ -4,6 +4,7 @@ import type { Approval } from "../domain/approval.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
+import type { Policy } from "../domain/policy/policy.js";
 import {
   attemptsOf,
   eventsOf,
@@ -20,7 +21,7 @@ import {
 } from "../ledger/index.js";
 import { listRuns } from "../runs/index.js";
 import { authorise } from "./authorise.js";
-import type { OpsContext } from "./context.js";
+import type { LookContext, OpsContext } from "./context.js";
 import { recoverySentences, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
@@ -75,7 +76,15 @@ export async function show(
   if (caller.outcome === "refused") return caller;
   const found = await findOperation(ctx.db, request.ref);
   if (found.outcome === "unresolved") return found;
-  const { operation } = found;
+  return lookAt(ctx, found.operation, caller.policy);
+}
+
+/** Everything that is known of one operation, for whoever may look at the database. `policy` null: none is in force yet. */
+export async function lookAt(
+  ctx: LookContext,
+  operation: Operation,
+  policy: Policy | null,
+): Promise<OperationView> {
   const view = await explained(ctx, operation);
   const open = await openResolutionOf(ctx.db, operation.id);
   return {
@@ -93,7 +102,7 @@ export async function show(
     recovery: recoverySentences(view),
     // In quarantine only the card is due again; nobody looks by themselves.
     nextLookAt: operation.status === "QUARANTINED" ? null : view.nextLookAt,
-    safe: verbViews(view, caller.policy),
+    safe: policy === null ? [] : verbViews(view, policy),
     openResolution: open === null ? null : resolutionView(open),
     openIncidents: (await openIncidentsOf(ctx.db, operation.id)).map(incidentRow),
   };

@@ -1,5 +1,6 @@
 import { listPending } from "../../approvals/index.js";
 import { formatMoney, money } from "../../domain/money.js";
+import { utcSecond } from "../../domain/text/utc-time.js";
 import { print, printJson, table } from "../output.js";
 import { withDb } from "./open.js";
 
@@ -24,6 +25,10 @@ export async function list(options: { json?: boolean }): Promise<void> {
       });
       return;
     }
+    if (page.approvals.length === 0) {
+      print("No approval waits.");
+      return;
+    }
     print(
       table([
         ["approval", "operation", "amount", "for", "waits for", "until"],
@@ -35,7 +40,7 @@ export async function list(options: { json?: boolean }): Promise<void> {
             : formatMoney(money(approval.binding.amountMinor, approval.binding.currency)),
           approval.binding.customerRef,
           `${missing} of ${approval.role}`,
-          approval.expiresAt.toISOString(),
+          utcSecond(approval.expiresAt),
         ]),
       ]),
     );

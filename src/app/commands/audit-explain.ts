@@ -3,6 +3,7 @@ import { sha256Hex } from "../../domain/canonical.js";
 import { formatMoney, money } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
 import { counted } from "../../domain/text/counted.js";
+import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   auditOperation,
   eventsOf,
@@ -107,7 +108,7 @@ function lines({ operation, events, request, ticket, policyLoadedAt, audit }: Ex
         : `was confirmed by ${ticket.customerConfirmedBy}`
     }`,
     `SHA-256 of its text ${ticket.textHash ?? "not recorded"}: ${textStands(ticket)}`,
-    `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}${policyLoadedAt === null ? "" : `, known since ${policyLoadedAt.toISOString()}`}`,
+    `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}${policyLoadedAt === null ? "" : `, known since ${utcSecond(policyLoadedAt)}`}`,
     `Key ${operation.idempotencyKey}; request ${request === null ? "none" : JSON.stringify(request)}`,
     `Provider's reference: ${operation.providerRef ?? "none"}`,
     "",
@@ -115,14 +116,14 @@ function lines({ operation, events, request, ticket, policyLoadedAt, audit }: Ex
     "",
     `Chain: ${counted(audit.events, "event")}, each following from the one before; the last is ${audit.headHash}`,
     ...audit.blocks.map(
-      ({ seq, hash, sealedAt }) => `Sealed in block ${seq}, ${sealedAt.toISOString()}: ${hash}`,
+      ({ seq, hash, sealedAt }) => `Sealed in block ${seq}, ${utcSecond(sealedAt)}: ${hash}`,
     ),
     ...(audit.unsealed === 0 ? [] : [`Not sealed yet: ${audit.unsealed}`]),
   ];
 }
 
 const filedWords = ({ filedAt, source }: Explanation["ticket"]): string =>
-  filedAt === null ? "" : ` ${filedAt.toISOString()} (${source ?? "?"})`;
+  filedAt === null ? "" : ` ${utcSecond(filedAt)} (${source ?? "?"})`;
 
 function textStands({ textHash, textHashNow }: Explanation["ticket"]): string {
   if (textHashNow === null) return "the ticket is not there";

@@ -2,6 +2,7 @@ import type { Db } from "../../db/connect.js";
 import { isOperationId, type OperationId } from "../../domain/ids.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
+import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   eventsOf,
   findByPrefix,
@@ -10,18 +11,31 @@ import {
   listIncidents,
   listOperations,
 } from "../../ledger/index.js";
+import { lookAt, statusNamed } from "../../ops/index.js";
+import { activePolicy } from "../../policy/index.js";
+import { MAX_ATTEMPTS } from "../compose/ledger.js";
+import { offlineContext } from "../compose/offline.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
+import { showText } from "./show-text.js";
 import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
 const SUGGESTIONS = 5;
 
-/** `countersign ops list` */
-export async function list(options: { status?: string; cursor?: string; json?: boolean }): Promise<void> {
-  const status = options.status === undefined ? undefined : statusOf(options.status);
+interface ListOptions {
+  /** The state as a bare word, as `/ops list` takes it. */
+  readonly word?: string;
+  readonly status?: string;
+  readonly cursor?: string;
+  readonly json?: boolean;
+}
+
+/** `countersign ops list [status]` */
+export async function list(options: ListOptions): Promise<void> {
+  const status = statusAsked(options);
   await withDb(async (db) => {
     const page = await listOperations(db, {
       ...(status === undefined ? {} : { status }),
@@ -30,6 +44,10 @@ export async function list(options: { status?: string; cursor?: string; json?: b
     });
     if (options.json === true) {
       printJson({ operations: page.rows.map(operationJson), next: page.next });
+      return;
+    }
+    if (page.rows.length === 0) {
+      print(status === undefined ? "No operations yet." : `No operation is ${status}.`);
       return;
     }
     print(
@@ -42,11 +60,12 @@ export async function list(options: { status?: string; cursor?: string; json?: b
           amountOf(row),
           row.orderRef ?? row.subscriptionRef ?? "",
           row.customerRef,
-          row.createdAt.toISOString(),
+          utcSecond(row.createdAt),
         ]),
       ]),
     );
-    if (page.next !== null) print(`More: countersign ops list --cursor ${page.next}`);
+    if (page.next !== null)
+      print(`More: countersign ops list${status === undefined ? "" : ` ${status}`} --cursor ${page.next}`);
   });
 }
 
@@ -58,10 +77,9 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
       printJson(operationJson(operation));
       return;
     }
-    for (const [name, value] of Object.entries(operationJson(operation))) {
-      if (value !== null) print(`${name.padEnd(16)} ${plain(value)}`);
-    }
-    if (operation.amountMinor > 0n) print(`${"in words".padEnd(16)} ${amountOf(operation)}`);
+    const policy = await activePolicy(db);
+    const looking = { db, ledger: offlineContext(db), maxAttempts: MAX_ATTEMPTS };
+    for (const line of showText(await lookAt(looking, operation, policy?.policy ?? null))) print(line);
   });
 }
 
@@ -99,6 +117,10 @@ export async function incidents(options: { cursor?: string; json?: boolean }): P
       printJson({ incidents: page.rows.map(incidentJson), next: page.next });
       return;
     }
+    if (page.rows.length === 0) {
+      print("No incident is open.");
+      return;
+    }
     print(
       table([
         ["incident", "kind", "operation", "found"],
@@ -106,7 +128,7 @@ export async function incidents(options: { cursor?: string; json?: boolean }): P
           id,
           kind,
           operationId ?? "",
-          createdAt.toISOString(),
+          utcSecond(createdAt),
         ]),
       ]),
     );
@@ -123,16 +145,20 @@ const incidentJson = ({ id, kind, status, operationId, detail, createdAt }: Inci
   createdAt,
 });
 
-function plain(value: unknown): string {
-  if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) return value.join(", ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+function statusAsked({ word, status }: ListOptions): OperationStatus | undefined {
+  if (word !== undefined && status !== undefined) {
+    throw new CommandFailure(
+      "Name the state once: ops list STATE, or ops list --status STATE.",
+      EXIT_BAD_USAGE,
+    );
+  }
+  const text = word ?? status;
+  return text === undefined ? undefined : statusOf(text);
 }
 
 function statusOf(text: string): OperationStatus {
-  const wanted = text.toUpperCase();
-  const status = OPERATION_STATUSES.find((one) => one === wanted);
-  if (status === undefined) {
+  const status = statusNamed(text);
+  if (status === null) {
     throw new CommandFailure(
       `"${text}" is no state of an operation. There are: ${OPERATION_STATUSES.join(", ")}.`,
       EXIT_BAD_USAGE,

@@ -1,5 +1,6 @@
 import type { Db } from "../../db/connect.js";
 import type { RunId } from "../../domain/ids.js";
+import { utcSecond } from "../../domain/text/utc-time.js";
 import { findRuns, listRuns, viewRun } from "../../runs/index.js";
 import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure } from "../exit.js";
@@ -28,6 +29,10 @@ export async function list(options: { cursor?: string; json?: boolean }): Promis
       });
       return;
     }
+    if (page.runs.length === 0) {
+      print("No runs yet.");
+      return;
+    }
     print(
       table([
         ["run", "state", "ticket", "steps", "started"],
@@ -36,7 +41,7 @@ export async function list(options: { cursor?: string; json?: boolean }): Promis
           run.state,
           run.ticketId,
           String(run.stepsUsed),
-          run.createdAt.toISOString(),
+          utcSecond(run.createdAt),
         ]),
       ]),
     );

@@ -19,14 +19,12 @@ import { cancelOrder } from "../../shop/index.js";
 import type { Metrics, RootLogger, Tracer } from "../../telemetry/index.js";
 import { systemClock, systemIds } from "../system.js";
 import { turnGate } from "./gate.js";
-import { ledgerContext } from "./ledger.js";
+import { ledgerContext, MAX_ATTEMPTS } from "./ledger.js";
 import { measuredLedger, measuredPlanner, measuredProvider } from "./measured.js";
 import { choosePlanner, newRunSettings } from "./planner.js";
 import { policyHelp } from "./policy-help.js";
 import { identify, shopReads } from "./shop-reads.js";
 
-/** Attempts after which an open outcome is no longer sent again. */
-const MAX_ATTEMPTS = 8;
 /** A filer who is asked to confirm the customer answers within this, or a supervisor is asked. */
 const CONFIRM_GRACE_MS = 2_500;
 const RECONCILE_CONCURRENCY = 8;

@@ -10,6 +10,8 @@ import { wakeWaitingRuns } from "../../runs/index.js";
 import { recordSubscriptionCancelled } from "../../shop/index.js";
 import { systemIds } from "../system.js";
 
+/** Attempts after which an open outcome is no longer sent again. */
+export const MAX_ATTEMPTS = 8;
 /** Clocks and buffers between the last look at the lease and the first byte. */
 const SEND_MARGIN_MS = 2_000;
 /** A prepared operation that nobody drives is due again after this long: its wake-up was lost. */

@@ -26,10 +26,26 @@ const LABELS: Readonly<Record<string, string>> = {
   operationStatus: "Operation is",
   providerRef: "Provider reference",
   ref: "Provider reference",
+  reserved: "Set aside",
   says: "Provider says",
   second: "Second effect",
   was: "It was",
 };
+
+/** The order in which they are read: what was found, then what was meant, then the balance. What is not named here comes between. */
+const FIRST = [
+  "effect",
+  "ref",
+  "providerRef",
+  "known",
+  "second",
+  "effects",
+  "payment",
+  "asked",
+  "made",
+  "amount",
+];
+const LAST = ["capturedBefore", "captured", "reserved", "refunded", "before", "refundedElsewhere"];
 
 const Effect = z.object({
   ref: z.string(),
@@ -48,7 +64,15 @@ export function incidentDetail(
   const hasMoney = Object.keys(detail).some((key) => MONEY.has(key));
   return Object.entries(detail)
     .filter(([key, value]) => value !== null && value !== "" && !(key === "currency" && hasMoney))
+    .filter(([key, value]) => !(key === "detail" && value === detail["code"]))
+    .sort(([one], [other]) => placeOf(one) - placeOf(other))
     .map(([key, value]) => [LABELS[key] ?? words(key), valueText(key, value, known)]);
+}
+
+/** Rows come out of the database in an order of its own. */
+function placeOf(key: string): number {
+  const first = FIRST.indexOf(key);
+  return first < 0 ? FIRST.length + 1 + LAST.indexOf(key) : first;
 }
 
 function valueText(key: string, value: JsonObject[string], currency: string | null): string {

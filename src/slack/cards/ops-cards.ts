@@ -3,6 +3,7 @@ import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { quarantineWords } from "../../domain/quarantine-words.js";
 import {
+  type AttemptFacts,
   type FreezeKind,
   type FreezeState,
   type ResolutionVerb,
@@ -24,7 +25,7 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { type AttemptFacts, attemptLines } from "./attempts.js";
+import { attemptLines } from "./attempts.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 export interface QuarantineView {

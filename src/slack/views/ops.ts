@@ -2,9 +2,14 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { FreezeKind, FreezeState, ResolutionVerb, ResolutionView } from "../../ops/index.js";
+import type {
+  AttemptFacts,
+  FreezeKind,
+  FreezeState,
+  ResolutionVerb,
+  ResolutionView,
+} from "../../ops/index.js";
 import { storedProbe } from "../../ops/index.js";
-import type { AttemptFacts } from "../cards/attempts.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
   IncidentKind,

@@ -1,0 +1,100 @@
+/** One operation as lines of text: all that `/ops show` says, and what only whoever sits at the machine needs. */
+import { formatMoney } from "../../domain/money.js";
+import type { Operation } from "../../domain/operation.js";
+import { utcSecond } from "../../domain/text/utc-time.js";
+import { type AttemptRun, attemptRuns, type OperationView, type VerbView } from "../../ops/index.js";
+
+const LABEL_WIDTH = 18;
+
+/** "refund £180.00 GBP on ORD-10042": what it is, as lists and heads say it. */
+export function subjectOf(operation: Operation): string {
+  const amount = operation.amountMinor === 0n ? "" : ` ${formatMoney(operation)}`;
+  const on = operation.orderRef ?? operation.subscriptionRef;
+  return `${operation.kind}${amount}${on === null ? "" : ` on ${on}`}`;
+}
+
+/** Lines for a terminal; times in UTC, people by their Slack ids. */
+export function showText(view: OperationView): string[] {
+  const { operation } = view;
+  return [
+    `${operation.id}  ${operation.status}  ${subjectOf(operation)}`,
+    ...facts(view).map(([label, value]) => `${label.padEnd(LABEL_WIDTH)}${value}`),
+    ...part("Still open", pending(view)),
+    ...part("What was sent", attemptRuns(view.attempts).map(attemptText), "Nothing yet."),
+    ...part("Evidence so far", evidence(view), "Nothing from the provider yet."),
+    ...part("What recovery is allowed, and why", view.recovery),
+    ...part(
+      "What a person may do now, in Slack",
+      view.safe.map((verb) => verbText(operation, verb)),
+    ),
+  ];
+}
+
+function facts({ operation, customerName, target, nextLookAt }: OperationView): [string, string][] {
+  const all: [string, string | null][] = [
+    ["customer", `${customerName} (${operation.customerRef})`],
+    ["filed by", operation.filers.join(", ")],
+    ["approved by", operation.approvedBy.join(", ")],
+    ["approval", operation.approvalId],
+    ["run", operation.ownerRunId],
+    ["ticket", operation.ticketId],
+    ["occurrence", operation.occurrence === 1 ? null : String(operation.occurrence)],
+    ["provider reference", operation.providerRef],
+    ["look it up by", target],
+    ["idempotency key", operation.idempotencyKey],
+    ["key", operation.key],
+    ["fingerprint", operation.fingerprint],
+    ["created", utcSecond(operation.createdAt)],
+    ["updated", utcSecond(operation.updatedAt)],
+    ["unknown since", operation.unknownSince === null ? null : utcSecond(operation.unknownSince)],
+    ["next look", nextLookAt === null ? null : utcSecond(nextLookAt)],
+  ];
+  return all.flatMap(([label, value]) =>
+    value === null || value === "" ? [] : [[label, ` ${value}`] as [string, string]],
+  );
+}
+
+/** Empty and without a word for that: the part is left out. */
+function part(title: string, lines: readonly string[], otherwise?: string): string[] {
+  const said = lines.length === 0 && otherwise !== undefined ? [otherwise] : lines;
+  return said.length === 0 ? [] : ["", title, ...said.map((line) => `  ${line}`)];
+}
+
+function pending({ operation, openIncidents, openResolution, approval }: OperationView): string[] {
+  const asked =
+    openResolution === null
+      ? []
+      : [
+          `${openResolution.verb} was asked for by ${openResolution.by}, ${utcSecond(openResolution.createdAt)}, and waits for a second person${
+            openResolution.expiresAt === null ? "" : ` until ${utcSecond(openResolution.expiresAt)}`
+          }: ${openResolution.reason}`,
+        ];
+  const waits =
+    approval === null || operation.status !== "AWAITING_APPROVAL"
+      ? []
+      : [
+          `waits for the approval of ${approval.approversNeeded} from ${approval.role} until ${utcSecond(approval.expiresAt)}`,
+        ];
+  return [...openIncidents.map(({ id, kind }) => `incident ${id}: ${kind}`), ...asked, ...waits];
+}
+
+function attemptText({ first, last, which, what }: AttemptRun): string {
+  const until = first === last ? "" : ` to ${utcSecond(last.startedAt)}`;
+  return `${which}, ${utcSecond(first.startedAt)}${until}: ${what}`;
+}
+
+function evidence({ evidence: stored, lastLook }: OperationView): string[] {
+  const lines = stored.map(
+    ({ at, source, says, providerRef }) =>
+      `${utcSecond(at)}, ${source}: ${says}${providerRef === null ? "" : ` (${providerRef})`}`,
+  );
+  const newest = stored.at(-1)?.at ?? null;
+  return lastLook === null || (newest !== null && newest > lastLook.at)
+    ? lines
+    : [...lines, `${utcSecond(lastLook.at)}, last asked: ${lastLook.sentence}`];
+}
+
+function verbText({ id }: Operation, { verb, possible, people, sentence }: VerbView): string {
+  const takes = possible ? (people === 2 ? "two people" : "one person") : "not now";
+  return `/ops ${verb} ${id} (${takes}): ${sentence}`;
+}
