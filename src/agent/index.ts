@@ -7,5 +7,5 @@ export { type MessagesApiOptions, messagesApiPlanner } from "./planners/messages
 export { noPlanner } from "./planners/none.js";
 export { scriptedPlanner } from "./planners/scripted.js";
 export type * from "./ports.js";
-export { type ReleasedAtOnce, releaseAtOnce } from "./release-at-once.js";
+export { type ReleasedAtOnce, releaseAtOnce, releaseWithVote } from "./release-at-once.js";
 export { TOOL_DEFINITIONS, TOOL_NAMES } from "./tools/catalogue.js";

@@ -54,6 +54,8 @@ export interface TurnGate {
     more: {
       /** Who was read just now. */
       people?: ReadPeople | null;
+      /** The transaction to join: that of the vote. */
+      join?: Tx;
       /** The agent's own rows about the release, in its transaction and last in it. */
       onReleased: (tx: Tx, calls: readonly PerCall[]) => Promise<void>;
     },

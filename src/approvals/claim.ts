@@ -185,7 +185,7 @@ async function replaceIn(
     detail: `What was approved no longer holds, so nothing was sent. ${detail}`,
     approval: {
       approvalId: approval.id,
-      votes: await voteFacts(tx, approval.id),
+      votes: voteFacts(approval),
       changes: changesForAudit(changes),
     },
   });

@@ -16,7 +16,12 @@ export interface ApprovalsHooks {
   /** Every call of the held turn is decided: make its run due now (the wake-up after commit may be lost). */
   onTurnDecided(tx: Tx, turn: { runId: RunId; turnId: TurnId }): Promise<void>;
   /**
-   * After the commit of that decision: goes on with the turn here and now, and wakes its run. Left out, or lost with the process:
+   * Releases the turn with the vote that decided it, in its transaction and under its locks. It wakes
+   * the run after commit. False: not released, and nothing of the run was written. Whatever it throws, the vote is stored without it. Left out: as if it said false.
+   */
+  releaseDecided?(tx: Tx, turn: DecidedTurn): Promise<boolean>;
+  /**
+   * After the commit of a decision that did not release its turn: goes on with the turn here and now, and wakes its run. Left out, or lost with the process:
    * whoever is woken goes on.
    */
   afterTurnDecided?(turn: DecidedTurn): void;

@@ -17,11 +17,12 @@ import type { OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import { cutText } from "../domain/text/cut.js";
 import type { ApprovalsContext } from "./context.js";
-import { deny, expireNow, type Voter, vote } from "./record.js";
+import { deny, expireNow, NotAtOnce, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
 import { decisionOf, standingOf, successorOf } from "./standing.js";
 import { CLICK_READING_MAX_AGE_MS, NOTE_MAX_CHARS, RELEASE_TRIES } from "./tunables.js";
 import type { DecideClick, DecideOutcome, MayDeny, PersonAhead, ReadPeople, UndoClick } from "./types.js";
+import { yesVoters } from "./voters.js";
 
 /**
  * Decides one click. Never throws for what a person, Slack or another click did. What the database undid by itself, or may have stored
@@ -76,6 +77,7 @@ class ReadingTooOld extends Error {}
 async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
   const { approvalId } = click;
   if (!isApprovalId(approvalId)) return { outcome: "not_found" };
+  let atOnce = true;
   // A COMMIT whose answer is lost may have stored the vote: the same click once more finds it, or stores it now.
   let inDoubt = false;
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
@@ -83,10 +85,20 @@ async function answer(ctx: ApprovalsContext, click: AnyClick): Promise<Answer> {
     const { readAt, reading: asked } = begun ?? readAhead(ctx, click.userId);
     const reading = await asked;
     try {
-      const hearing = withPeople(ctx, { readings: new Map([[click.userId, reading]]), readAt });
-      return await ctx.db.tx((tx) => answerIn(tx, hearing, { ...click, approvalId }, reading, readAt));
+      const people = { readings: new Map([[click.userId, reading]]), readAt };
+      return await ctx.db.tx((tx) =>
+        answerIn(tx, withPeople(ctx, people), { ...click, approvalId }, reading, { people, atOnce }),
+      );
     } catch (error) {
       if (error instanceof ReadingTooOld) continue;
+      if (error instanceof NotAtOnce) {
+        ctx.log.info(
+          { approvalId, err: error.cause },
+          "a decided turn could not be released with its last vote",
+        );
+        atOnce = false;
+        continue;
+      }
       if (error instanceof CommitUnknownError) {
         inDoubt = true;
         continue;
@@ -125,7 +137,7 @@ async function answerIn(
   ctx: ApprovalsContext,
   click: AnyClick & { approvalId: Approval["id"] },
   reading: PersonReading,
-  readAt: number,
+  { people, atOnce }: { readonly people: ReadPeople; readonly atOnce: boolean },
 ): Promise<Answer> {
   const [locked, present, policy] = await Promise.all([
     lockWithSiblings(tx, click.approvalId),
@@ -135,7 +147,7 @@ async function answerIn(
   const approval = locked.find((candidate) => candidate.id === click.approvalId);
   if (approval === undefined) return { outcome: "not_found" };
   if (present === null) throw new Error(`operation ${approval.operationId} is gone`);
-  if (ctx.clock.now().getTime() - readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS)
+  if (ctx.clock.now().getTime() - people.readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS)
     throw new ReadingTooOld();
 
   const asked: Click = {
@@ -149,8 +161,18 @@ async function answerIn(
       ? ({ act: "none", because: "stale_card" } as const)
       : decideClick(asked, { approval, reading, policy, ...present });
   const voter = reading.ok ? voterOf(reading, click) : null;
-  return carryOut(tx, ctx, { approval, decision, voter, click, frozen: present.frozen });
+  const decides =
+    atOnce && decision.act === "vote" && decision.completes && isLast(locked, click) ? people : null;
+  return carryOut(tx, ctx, { approval, decision, voter, click, frozen: present.frozen, decides });
 }
+
+/** With this vote every call of the turn is decided, and nobody else has voted in it. */
+const isLast = (siblings: readonly Approval[], click: AnyClick): boolean =>
+  siblings.every(
+    (each) =>
+      (each.id === click.approvalId || each.state !== "PENDING") &&
+      yesVoters(each).every((userId) => userId === click.userId),
+  );
 
 interface Present {
   readonly operationStatus: OperationStatus;
@@ -179,13 +201,18 @@ interface Decided {
   readonly voter: Voter | null;
   readonly click: AnyClick;
   readonly frozen: boolean;
+  /** The turn may be released with this vote: whose yes it needs. */
+  readonly decides: ReadPeople | null;
 }
 
 async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promise<Answer> {
-  const { approval, decision, voter, click, frozen } = decided;
+  const { approval, decision, voter, click, frozen, decides } = decided;
   switch (decision.act) {
     case "vote": {
-      const { approval: after, waitsFor } = await vote(tx, ctx, approval, known(voter), decision.completes);
+      const { approval: after, waitsFor } = await vote(tx, ctx, approval, known(voter), {
+        completes: decision.completes,
+        decides,
+      });
       return decision.completes
         ? { outcome: "approved", approval: after, waitsFor, frozen }
         : { outcome: "recorded", approval: after, missing: decision.missing };

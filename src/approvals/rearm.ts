@@ -38,7 +38,7 @@ export async function rearm(
   const mayAskAgain = materialFieldsHold(changes) && judgement.answer !== "refuse";
   const fact = {
     approvalId: approval.id,
-    votes: await voteFacts(tx, approval.id),
+    votes: voteFacts(approval),
     changes: changesForAudit(changes),
   };
   if (mayAskAgain) await ledger.noteApprovalVoided(tx, operation, fact);

@@ -6,8 +6,8 @@ import * as ledger from "../ledger/index.js";
 import { voteFacts } from "./audit.js";
 import type { ApprovalsContext } from "./context.js";
 import { getApproval } from "./rows.js";
-import { move, tellTurn } from "./transition.js";
-import type { DecideClick } from "./types.js";
+import { move, moveUntold, tellTurn } from "./transition.js";
+import type { DecideClick, ReadPeople } from "./types.js";
 
 /** A person who decides, as they were read for this click. */
 export interface Voter {
@@ -23,15 +23,37 @@ export interface Voter {
 
 export type RecordContext = Pick<ApprovalsContext, "ids" | "notices" | "hooks" | "wake" | "ledger">;
 
-/** Stores a yes; `completes` says that it was the last one needed. `waitsFor`: undecided siblings of the turn. */
+/** Whatever kept a turn from being released with its last vote: nothing was written, and the vote goes alone. */
+export class NotAtOnce extends Error {}
+
+/**
+ * Stores a yes; `completes` says that it was the last one needed. `waitsFor`: undecided siblings of the turn. `decides`: everybody whose
+ * yes the turn needs, as read just now, where this vote leaves nobody of it undecided.
+ */
 export async function vote(
   tx: Tx,
   ctx: RecordContext,
   approval: Approval,
   voter: Voter,
-  completes: boolean,
+  { completes, decides }: { readonly completes: boolean; readonly decides: ReadPeople | null },
 ): Promise<{ approval: Approval; waitsFor: number }> {
   storeVote(tx, ctx, approval, voter, "approve");
+  const { releaseDecided } = ctx.hooks;
+  const { runId, turnId } = approval;
+  if (decides !== null && releaseDecided !== undefined && runId !== null && turnId !== null) {
+    const [, after, released] = await Promise.all([
+      moveUntold(tx, approval, { to: "APPROVED" }),
+      getApproval(tx, approval.id),
+      releaseDecided(tx, { runId, turnId, people: decides }).catch((cause: unknown) => {
+        throw new NotAtOnce("a turn could not be released with its last vote", { cause });
+      }),
+    ]);
+    if (!released) {
+      await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
+      await tellTurn(tx, ctx, approval);
+    }
+    return { approval: after ?? approval, waitsFor: 0 };
+  }
   if (completes) {
     const [after, waitsFor] = await Promise.all([
       move(tx, ctx, approval, { to: "APPROVED" }),
@@ -58,14 +80,13 @@ export async function deny(
   },
 ): Promise<Approval | null> {
   const detail = denialSentence(approval, voter.note, how);
-  const before = await voteFacts(tx, approval.id);
   const ending = await ledger.deny(tx, ctx.ledger, {
     operationId: approval.operationId,
     actor: `slack:${voter.userId}`,
     code: how.code,
     detail,
     // The votes that this no overrules; the no itself is the event's actor.
-    approval: { approvalId: approval.id, votes: before },
+    approval: { approvalId: approval.id, votes: voteFacts(approval) },
   });
   if (!ending.moved) return null;
   storeVote(tx, ctx, approval, voter, "deny");
@@ -108,7 +129,7 @@ export async function expireNow(tx: Tx, ctx: RecordContext, approval: Approval):
     actor: "system:approvals",
     code: "expired",
     detail,
-    approval: { approvalId: approval.id, votes: await voteFacts(tx, approval.id) },
+    approval: { approvalId: approval.id, votes: voteFacts(approval) },
   });
   const after = ending.moved
     ? await move(tx, ctx, approval, { to: "EXPIRED", endCode: "expired", endDetail: detail })

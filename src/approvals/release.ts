@@ -27,7 +27,7 @@ import { request } from "./request.js";
 import { lockTurn, readTurn } from "./rows.js";
 import { move, moveUnread } from "./transition.js";
 import { CLICK_READING_MAX_AGE_MS, RELEASE_TRIES } from "./tunables.js";
-import type { ReadPeople, ReleaseOutcome, TurnCall, VoterReadings } from "./types.js";
+import type { ReadPeople, ReleaseOutcome, TurnCall } from "./types.js";
 import { readPeople, yesVoters } from "./voters.js";
 import { lockWorld } from "./world.js";
 
@@ -49,9 +49,14 @@ const ASK_MAX_AGE_MS = CLICK_READING_MAX_AGE_MS / 2;
 /** Votes or readings changed between reading people and holding the locks. */
 class ReadAgain extends Error {}
 
+/** Whether enough votes count cannot be known now; its message says why. */
+class VotersUnreadable extends Error {}
+
 export interface ReleaseMore {
   /** Read just now: tried before anybody is read again. */
   readonly people?: ReadPeople | null;
+  /** The transaction to join. Nobody is read in it: without everybody in `people`, and lately, it throws. */
+  readonly join?: Tx;
   /** What the caller writes about a released turn; runs again when the transaction does. Rows of runs come last. */
   readonly onReleased?: (tx: Tx, calls: readonly ledger.PerCall[]) => Promise<void>;
 }
@@ -60,19 +65,22 @@ export interface ReleaseMore {
 export async function releaseTurn(
   ctx: ApprovalsContext,
   turn: AskedTurn,
-  { people = null, onReleased = async () => {} }: ReleaseMore = {},
+  { people = null, join, onReleased = async () => {} }: ReleaseMore = {},
 ): Promise<ReleaseOutcome<ledger.PerCall>> {
+  const release = async (tx: Tx, voters: ReadPeople): Promise<ReleaseOutcome<ledger.PerCall>> => {
+    const outcome = await releaseIn(tx, ctx, turn, voters);
+    if (outcome.outcome !== "released") return outcome;
+    // The approvals' rows are asked for first: those of runs come last.
+    await Promise.all([outcome.mark(), onReleased(tx, outcome.calls)]);
+    return { outcome: "released", calls: outcome.calls };
+  };
+  if (join !== undefined && people !== null) return release(join, people);
   for (let tries = 1; tries <= RELEASE_TRIES; tries += 1) {
     const voters = tries === 1 && people !== null ? people : await readVotersOf(ctx, turn);
     try {
-      return await ctx.db.tx(async (tx) => {
-        const outcome = await releaseIn(tx, ctx, turn, voters);
-        if (outcome.outcome !== "released") return outcome;
-        // The approvals' rows are asked for first: those of runs come last.
-        await Promise.all([outcome.mark(), onReleased(tx, outcome.calls)]);
-        return { outcome: "released", calls: outcome.calls };
-      });
+      return await ctx.db.tx((tx) => release(tx, voters));
     } catch (error) {
+      if (error instanceof VotersUnreadable) return { outcome: "voters_unreadable", reason: error.message };
       if (!(error instanceof ReadAgain)) throw error;
     }
   }
@@ -116,16 +124,10 @@ async function releaseIn(
     throw new ReadAgain();
   }
   lockWorld(tx, operationIds(turn), orderRefs(turn));
-  const compared = await compareAll(tx, ctx, complete, { policy, readings: people.readings });
-  // Looked at after the wait for the locks and after they were judged.
-  if (
-    complete.length > 0 &&
-    ctx.clock.now().getTime() - people.readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS
-  ) {
-    throw new ReadAgain();
-  }
-  if (compared.unreadable !== null) return { outcome: "voters_unreadable", reason: compared.unreadable };
-  return prepareAll(tx, ctx, turn, approvals, compared);
+  // Asked for together: what the ledger locks first, the comparison has locked; what it writes first waits for the comparison.
+  const comparing = compareAll(tx, ctx, complete, { policy, people });
+  const [, outcome] = await Promise.all([comparing, prepareAll(tx, ctx, turn, approvals, comparing)]);
+  return outcome;
 }
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
@@ -157,36 +159,36 @@ async function expireOverdue(
   return after;
 }
 
-/** What was read of the complete approvals, all at once. */
-interface Compared {
-  readonly changes: ReadonlyMap<ApprovalId, readonly Change[]>;
-  readonly votes: ReadonlyMap<ApprovalId, readonly ledger.VoteFact[]>;
-}
+/** What differs from each complete approval's binding. */
+type Compared = ReadonlyMap<ApprovalId, readonly Change[]>;
 
 /**
  * World and voters of every complete approval, before anything is reserved here. What a sibling set aside before the card was
- * made is part of what the card showed, so nothing of the turn is left out of the balance.
+ * made is part of what the card showed, so nothing of the turn is left out of the balance. @throws where nothing may be prepared on it
  */
 async function compareAll(
   tx: Tx,
   ctx: ApprovalsContext,
   complete: readonly Approval[],
-  present: { readonly policy: Policy; readonly readings: VoterReadings },
-): Promise<Compared & { readonly unreadable: string | null }> {
+  { policy, people }: { readonly policy: Policy; readonly people: ReadPeople },
+): Promise<Compared> {
+  const present = { policy, readings: people.readings, together: [] };
   const each = await Promise.all(
-    complete.map(async (approval) => {
-      const [compared, votes] = await Promise.all([
-        compareWorldAndVoters(tx, ctx, approval, { ...present, together: [] }),
-        voteFacts(tx, approval.id),
-      ]);
-      return { ...compared, id: approval.id, votes };
-    }),
+    complete.map(async (approval) => ({
+      ...(await compareWorldAndVoters(tx, ctx, approval, present)),
+      id: approval.id,
+    })),
   );
-  return {
-    changes: new Map(each.map(({ id, changes }) => [id, changes])),
-    votes: new Map(each.map(({ id, votes }) => [id, votes])),
-    unreadable: each.find(({ unreadable }) => unreadable !== null)?.unreadable ?? null,
-  };
+  // Looked at after the wait for the locks and after they were judged.
+  if (
+    complete.length > 0 &&
+    ctx.clock.now().getTime() - people.readAt > CLICK_READING_MAX_AGE_MS - ASK_MAX_AGE_MS
+  ) {
+    throw new ReadAgain();
+  }
+  const unreadable = each.find((one) => one.unreadable !== null)?.unreadable ?? null;
+  if (unreadable !== null) throw new VotersUnreadable(unreadable);
+  return new Map(each.map(({ id, changes }) => [id, changes]));
 }
 
 /**
@@ -198,7 +200,7 @@ async function prepareAll(
   ctx: ApprovalsContext,
   turn: HeldTurn,
   locked: readonly Approval[],
-  compared: Compared,
+  comparing: Promise<Compared>,
 ): Promise<Released | Unreleased> {
   const rearmed: ApprovalId[] = [];
   let approvals = locked;
@@ -209,7 +211,7 @@ async function prepareAll(
   for (let pass = 0; pass <= turn.calls.length; pass += 1) {
     const found = new Map<OperationId, readonly Change[]>();
     const calls = await ledger.prepareTurn(tx, ctx.ledger, {
-      calls: await entriesOf(tx, turn, approvals, compared, found),
+      calls: entriesOf(turn, approvals, comparing, found),
       judge: ctx.judge,
       onHold: async (on, held) => {
         const armed = await request(on, ctx, {
@@ -222,7 +224,7 @@ async function prepareAll(
         rearmed.push(armed.id);
       },
     });
-    await bury(tx, ctx, { approvals, calls, worldChanges: compared.changes, found, rearmed });
+    await bury(tx, ctx, { approvals, calls, worldChanges: await comparing, found, rearmed });
     const drifted = calls.some((call) => call.outcome === "drifted");
     const held = calls.some((call) => call.outcome === "held");
     if (!drifted && !held && rearmed.length === 0) {
@@ -238,13 +240,12 @@ async function prepareAll(
   throw new Error(`turn ${turn.turnId} finds new drift in every pass`);
 }
 
-async function entriesOf(
-  tx: Tx,
+function entriesOf(
   turn: HeldTurn,
   approvals: readonly Approval[],
-  compared: Compared,
+  comparing: Promise<Compared>,
   found: Map<OperationId, readonly Change[]>,
-): Promise<readonly ledger.TurnEntry[]> {
+): readonly ledger.TurnEntry[] {
   const entries: ledger.TurnEntry[] = [];
   for (const call of turn.calls) {
     if ("proposal" in call) {
@@ -263,10 +264,10 @@ async function entriesOf(
             approval: {
               approvalId: approval.id,
               approvedBy: yesVoters(approval),
-              votes: compared.votes.get(approval.id) ?? (await voteFacts(tx, approval.id)),
+              votes: voteFacts(approval),
               accepts: async (_tx, { judgement }) => {
                 const changes = [
-                  ...(compared.changes.get(approval.id) ?? []),
+                  ...((await comparing).get(approval.id) ?? []),
                   ...comparePolicy(approval, judgement, siblingEnded(approvals, operationId)),
                 ];
                 if (changes.length === 0) return { holds: true };
@@ -292,7 +293,7 @@ interface Answered {
   readonly approvals: readonly Approval[];
   readonly calls: readonly ledger.PerCall[];
   /** What differed before the ledger was asked, and what it was told differs. */
-  readonly worldChanges: ReadonlyMap<ApprovalId, readonly Change[]>;
+  readonly worldChanges: Compared;
   readonly found: ReadonlyMap<OperationId, readonly Change[]>;
   readonly rearmed: ApprovalId[];
 }

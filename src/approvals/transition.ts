@@ -36,7 +36,15 @@ export async function moveUnread(
   approval: Approval,
   change: Move,
 ): Promise<void> {
-  const moving = tx.sql("approvals.move", MOVE, [
+  await Promise.all([
+    moveUntold(tx, approval, change),
+    ctx.notices.touch(tx, { kind: "approval", id: approval.id }),
+  ]);
+}
+
+/** As `moveUnread`, for a caller that touches its cards later: they are locked after the operations. */
+export async function moveUntold(tx: Tx, approval: Approval, change: Move): Promise<void> {
+  const rows = await tx.sql("approvals.move", MOVE, [
     approval.id,
     approval.state,
     approval.version,
@@ -47,7 +55,6 @@ export async function moveUnread(
     change.suggestedMinor ?? null,
     change.releasedWith === undefined ? null : [...change.releasedWith],
   ]);
-  const [rows] = await Promise.all([moving, ctx.notices.touch(tx, { kind: "approval", id: approval.id })]);
   if (rows.length !== 1) throw new Error(`approval ${approval.id} moved although its lock was held`);
 }
 

@@ -163,6 +163,9 @@ export interface Vote {
   readonly verdict: "approve" | "deny";
   readonly note: string | null;
   readonly role: string;
+  /** Which list or group gave the role. */
+  readonly grantedBy: string | null;
+  readonly cardVersion: number;
   readonly at: Date;
 }
 

@@ -21,7 +21,7 @@ export const FAILPOINTS = [
   "agent.after_turn_resolved",
   "agent.before_run_end",
   "agent.after_run_ended",
-  // approvals: the last vote of a turn is a row, and nothing is prepared
+  // approvals: the last vote of a turn is a row, and nothing is prepared; or the turn is released with it, and not committed
   "approvals.after_turn_decided",
   // tickets
   "runs.after_ticket_filed",

@@ -137,11 +137,51 @@ test("at once by two processes and by a worker at the same time: released once",
   await oneEffect();
 });
 
+test("the vote and the release of its turn are one commit", async () => {
+  const { world, approval, approve } = await held();
+  await approve();
+  const [same] = await world.db.sql<{ one: boolean }>(
+    undefined,
+    `SELECT v.xmin = a.xmin AND a.xmin = t.xmin AND t.xmin = r.xmin AS one FROM votes v JOIN approvals a ON a.id = v.approval_id
+     JOIN turns t ON t.id = a.turn_id JOIN runs r ON r.id = a.run_id WHERE a.id = $1`,
+    [approval.id],
+  );
+  expect(same).toEqual({ one: true });
+});
+
+test("a release that fails with its vote takes nothing with it: the vote is stored alone, and the turn released after it", async () => {
+  const { approve, woken, runId, status, events, oneEffect } = await held();
+  armFailpoint("approvals.after_turn_decided", () => {
+    throw new Error("failed here");
+  });
+  expect(await approve()).toMatchObject({ outcome: "approved", waitsFor: 0 });
+  expect([await status(), woken]).toEqual(["PREPARED", [`run ${runId}`]]);
+  expect((await events()).filter((type) => type === "release")).toHaveLength(1);
+  await oneEffect();
+});
+
+test("a click that meets a worker in the run stores its vote, and the worker's lease holds", async () => {
+  const { world, runId, approval, approve, status, oneEffect } = await held();
+  const lease = await leaseRun(world.db, { runId, holder: "other", leaseMs: 300 });
+  if (lease === null)
+    await world.db.sql(undefined, "UPDATE runs SET due_at = countersign_now() WHERE id = $1", [runId]);
+  const taken = lease ?? (await leaseRun(world.db, { runId, holder: "other", leaseMs: 300 }));
+  expect(taken).not.toBeNull();
+  expect(await approve()).toMatchObject({ outcome: "approved", waitsFor: 0 });
+  expect(await status()).toBe("AWAITING_APPROVAL");
+  const votes = await world.db.sql(undefined, "SELECT 1 FROM votes WHERE approval_id = $1", [approval.id]);
+  expect(votes).toHaveLength(1);
+  await expect.poll(() => due(world, runId)).toBe(true);
+  await oneEffect();
+});
+
 test("a process that dies between the vote and the release leaves a run that is due, and a turn that a worker releases", async () => {
   const { world, runId, approve, woken, status, oneEffect } = await held();
-  armFailpoint("approvals.after_turn_decided", () => {
+  const die = (): void => {
+    armFailpoint("approvals.after_turn_decided", die);
     throw new Error("died here");
-  });
+  };
+  armFailpoint("approvals.after_turn_decided", die);
   expect(await approve()).toMatchObject({ outcome: "approved" });
   expect([await status(), await due(world, runId)]).toEqual(["AWAITING_APPROVAL", true]);
   expect(woken).toEqual([`run ${runId}`]);

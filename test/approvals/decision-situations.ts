@@ -224,6 +224,8 @@ export function approvalOf(cardName: string, stateName: string): Approval {
       verdict,
       note: null,
       role: card.role,
+      grantedBy: null,
+      cardVersion: 1,
       at: new Date(NOW.getTime() - 60_000),
     }),
   );

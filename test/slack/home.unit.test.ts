@@ -43,6 +43,8 @@ function held(n = 0, facts: Partial<ApprovalFacts> = {}) {
     verdict: "approve",
     note: "Seen the photo.",
     role: "supervisor",
+    grantedBy: null,
+    cardVersion: 1,
     at: AT,
   } as const;
   return {

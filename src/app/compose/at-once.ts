@@ -1,7 +1,8 @@
 /** A click that was the last of its turn: the turn is released in this process, and then its run is woken. */
 import { setTimeout as pause } from "node:timers/promises";
-import { releaseAtOnce } from "../../agent/index.js";
+import { releaseAtOnce, releaseWithVote } from "../../agent/index.js";
 import type { ApprovalsContext, DecidedTurn, DecideOutcome } from "../../approvals/index.js";
+import { failpoint } from "../../domain/failpoints.js";
 import type { Contexts } from "./contexts.js";
 
 /** The answer to the click waits for the release no longer than this; the release goes on. */
@@ -27,13 +28,27 @@ export function releasingAtOnce<Click>(
   };
   return async (click) => {
     const released: Promise<void>[] = [];
+    let withVote = false;
     const outcome = await decide(
       {
         ...approvals,
-        hooks: { ...approvals.hooks, afterTurnDecided: (turn) => void released.push(release(turn)) },
+        hooks: {
+          ...approvals.hooks,
+          releaseDecided: async (tx, turn) => {
+            if ((await releaseWithVote(agent, turn, tx)) === "left") return false;
+            await failpoint("approvals.after_turn_decided");
+            tx.afterCommit(() => {
+              withVote = true;
+              void agent.wake("run", turn.runId);
+            });
+            return true;
+          },
+          afterTurnDecided: (turn) => void released.push(release(turn)),
+        },
       },
       click,
     );
+    if (withVote) await failpoint("agent.after_turn_released");
     if (released.length > 0) {
       const enough = new AbortController();
       const late = pause(WAIT_MS, undefined, { signal: enough.signal }).catch(() => undefined);

@@ -28,9 +28,9 @@ export function turnGate(ctx: DispatchCtx): TurnGate {
       });
       return calls.map(asAgentCall);
     },
-    release: async (turn, { people = null, onReleased }) => {
+    release: async (turn, { onReleased, ...more }) => {
       const outcome = await releaseTurn(approvals, turn, {
-        people,
+        ...more,
         onReleased: (tx, calls) => onReleased(tx, calls.map(asAgentCall)),
       });
       return outcome.outcome === "released"

@@ -32,8 +32,9 @@ type Reading<T> =
 export function createDirectory(ctx: DirectoryContext): Directory {
   const profiles = new Source(ctx, PEOPLE, (id) => askProfile(ctx, id));
   const groups = new Source(ctx, GROUPS, (id) => askGroup(ctx, id));
+  const roles = rolesReader(ctx, groups);
   return {
-    person: (userId, { maxAgeMs }) => readPerson(ctx, profiles, groups, userId, maxAgeMs),
+    person: (userId, { maxAgeMs }) => readPerson(ctx, profiles, roles, userId, maxAgeMs),
     members: (role, { maxAgeMs }) => readMembers(ctx, groups, role, maxAgeMs),
   };
 }
@@ -41,17 +42,14 @@ export function createDirectory(ctx: DirectoryContext): Directory {
 async function readPerson(
   ctx: DirectoryContext,
   profiles: Source<Profile>,
-  groups: Source<readonly string[]>,
+  roles: (maxAgeMs: number) => Promise<Roles>,
   userId: string,
   maxAgeMs: number,
 ): Promise<PersonReading> {
   const [profile, identity, { policy, members }] = await Promise.all([
     profiles.read(userId, maxAgeMs),
     readIdentity(ctx),
-    ctx.policy().then(async (policy) => ({
-      policy,
-      members: await readGroups(groups, groupsOf(policy), maxAgeMs),
-    })),
+    roles(maxAgeMs),
   ]);
   if (!profile.ok) return { ok: false, reason: profile.reason };
   if (!identity.ok) return { ok: false, reason: identity.reason };
@@ -75,6 +73,29 @@ async function readPerson(
       roleEvidence: withAges(membership.roleEvidence, members),
       fetchedAt: oldest(profile.at, members),
     },
+  };
+}
+
+interface Roles {
+  readonly policy: Policy;
+  readonly members: ReadonlyMap<string, Reading<readonly string[]>>;
+}
+
+/** Reads the policy in force with its groups. Those that were named last are asked for at once, whether or not they still are. */
+function rolesReader(
+  ctx: DirectoryContext,
+  groups: Source<readonly string[]>,
+): (maxAgeMs: number) => Promise<Roles> {
+  let named: readonly string[] = [];
+  return async (maxAgeMs) => {
+    const [policy, known] = await Promise.all([ctx.policy(), readGroups(groups, named, maxAgeMs)]);
+    named = groupsOf(policy);
+    const more = await readGroups(
+      groups,
+      named.filter((id) => !known.has(id)),
+      maxAgeMs,
+    );
+    return { policy, members: new Map([...known, ...more]) };
   };
 }
 

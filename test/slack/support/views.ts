@@ -159,6 +159,8 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
               verdict,
               note: facts.note,
               role: "supervisor",
+              grantedBy: null,
+              cardVersion: 1,
               at: AT,
             },
           ],
