@@ -77,3 +77,7 @@ export const channelId = z
 
 /** Secrets with blanks or line breaks inside were pasted wrongly; HTTP headers could not carry them. */
 export const secret = z.string().regex(/^[\x21-\x7e]+$/, "must be without blanks and line breaks");
+
+/** Slack's tokens say what they are; one of another kind, or a half, would be refused only by Slack, after everything else. */
+export const slackToken = (kind: "xoxb" | "xapp") =>
+  secret.refine((value) => value.includes(`${kind}-`), `must be a token that begins with ${kind}-`);

@@ -94,9 +94,13 @@ function readDatabase(reader: Reader): DatabaseConfig {
 }
 
 function readSlack(reader: Reader): SlackEnvironment {
-  const botToken = reader.secret("SLACK_BOT_TOKEN", field.secret, "the bot token (xoxb-…) of the Slack app");
+  const botToken = reader.secret(
+    "SLACK_BOT_TOKEN",
+    field.slackToken("xoxb"),
+    "the bot token (xoxb-…) of the Slack app",
+  );
   const signingSecret = reader.optionalSecret("SLACK_SIGNING_SECRET", field.secret);
-  const appToken = reader.optionalSecret("SLACK_APP_TOKEN", field.secret);
+  const appToken = reader.optionalSecret("SLACK_APP_TOKEN", field.slackToken("xapp"));
   if (
     signingSecret === null &&
     appToken === null &&

@@ -56,6 +56,7 @@ export { executeLocal, type LocalRequest } from "./local.js";
 export { prepareTurn } from "./prepare.js";
 export { endStaleProposals } from "./proposals.js";
 export {
+  askedAgain,
   findByPrefix,
   getOperation,
   listOperations,

@@ -154,3 +154,22 @@ export async function openCounts(db: Db): Promise<Partial<Record<OperationStatus
   for (const { status, n } of rows) if (isStatus(status)) counts[status] = Number(n);
   return counts;
 }
+
+/** Of operations that ended without an effect, the next one that asked for the same; the others are left out. */
+export async function askedAgain(
+  on: SqlRunner,
+  operations: readonly Operation[],
+): Promise<ReadonlyMap<OperationId, OperationId>> {
+  const ended = operations.filter(({ status }) => ENDED_WITHOUT.has(status)).map(({ id }) => id);
+  if (ended.length === 0) return new Map();
+  const rows = await on.sql<{ id: OperationId; next: OperationId }>(
+    "ledger.asked_again",
+    `SELECT o.id, n.id AS next FROM operations o
+     JOIN LATERAL (SELECT id FROM operations WHERE key = o.key AND id > o.id ORDER BY id LIMIT 1) n ON true
+     WHERE o.id = ANY ($1::text[])`,
+    [ended],
+  );
+  return new Map(rows.map(({ id, next }) => [id, next]));
+}
+
+const ENDED_WITHOUT: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);

@@ -57,6 +57,8 @@ export interface ListView {
   readonly counts: Readonly<Partial<Record<OperationStatus, number>>>;
   readonly status: OperationStatus | null;
   readonly operations: readonly Operation[];
+  /** Of those that ended without an effect, the one that asked for the same afterwards. */
+  readonly askedAgain: ReadonlyMap<OperationId, OperationId>;
   /** Opaque; hand it back for the next page. null: no more. */
   readonly next: string | null;
 }

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { Policy } from "../domain/policy/policy.js";
 import {
+  askedAgain,
   attemptsOf,
   eventsOf,
   evidenceOf,
@@ -64,6 +65,7 @@ export async function list(
     counts: await openCounts(ctx.db),
     status: request.status,
     operations: page.rows,
+    askedAgain: await askedAgain(ctx.db, page.rows),
     next: page.next,
   };
 }

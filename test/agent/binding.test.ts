@@ -1,5 +1,6 @@
 /** A customer read from text: every write is held until the filer confirms, and not a moment longer for want of just that. */
 import { describe, expect, test } from "vitest";
+import { askedAgain } from "../../src/ledger/index.js";
 import { confirmBinding, threadReply, traceRun } from "../../src/runs/index.js";
 import { bindingStandingOf } from "../../src/slack/views/binding.js";
 import { byTurn, says, use, uses } from "../support/messages-stub.js";
@@ -72,7 +73,12 @@ describe("a confirmation that comes while writes are held", () => {
       ending: { verifiedSuccess: true, constraintsKept: true },
     });
     expect(calls.at(-1)?.result).toMatch(/^Refunded £20\.00 GBP/);
-    expect((await world.operations()).map((operation) => operation.status)).toEqual(["VOIDED", "CONFIRMED"]);
+    const operations = await world.operations();
+    expect(operations.map((operation) => operation.status)).toEqual(["VOIDED", "CONFIRMED"]);
+    // On-call's list says that one follows the other.
+    const [letGo, done] = operations;
+    if (letGo === undefined || done === undefined) throw new Error("two operations were made");
+    expect([...(await askedAgain(world.db, [done, letGo]))]).toEqual([[letGo.id, done.id]]);
     expect(await world.click("U_SUP1", approval)).toMatchObject({ outcome: "ended" });
     await world.pump();
     expect(await suite.committed()).toBe(1);

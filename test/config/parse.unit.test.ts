@@ -45,6 +45,16 @@ describe("what is missing or malformed", () => {
     expect(problemsOf({})).toHaveLength(8);
   });
 
+  it("a token of another kind is named beside everything else that is bad", () => {
+    const problems = problemsOf({ ...WHOLE, SLACK_BOT_TOKEN: "bad", PORT: "none", STRIPE_SECRET_KEY: "" });
+    expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([
+      "PORT",
+      "SLACK_BOT_TOKEN",
+      "STRIPE_SECRET_KEY",
+    ]);
+    expect(problems).toContain("SLACK_BOT_TOKEN must be a token that begins with xoxb-");
+  });
+
   it("a command that needs only the database does not ask for Slack or Stripe", () => {
     expect(problemsOf({}, ["database"])).toEqual([expect.stringContaining("DATABASE_URL")]);
     expect(problemsOf({}, [])).toEqual([]);
@@ -68,6 +78,8 @@ describe("what is missing or malformed", () => {
     ["STRIPE_API_URL", "ftp://x"],
     ["SLACK_OPS_CHANNEL", "#ops"],
     ["SLACK_BOT_TOKEN", "xoxb with blanks"],
+    ["SLACK_BOT_TOKEN", "bad"],
+    ["SLACK_APP_TOKEN", "xoxb-bot"],
   ])("%s=%s is refused by name, alone", (name, value) => {
     const problems = problemsOf({ ...WHOLE, [name]: value });
     expect(problems).toHaveLength(1);

@@ -182,6 +182,59 @@ describe("what it shows", () => {
     }
   });
 
+  test("of an operation in words: as much as in Slack, money with its currency, times with their zone", async () => {
+    const { operations } = await json<{ operations: { id: string }[] }>("ops", "list", "confirmed");
+    const { code, stdout } = await cs("ops", "show", operations[0]?.id ?? "none");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^op_\w+ {2}CONFIRMED {2}refund \$20\.00 USD on ORD-1001\n/);
+    for (const part of ["look it up by", "What was sent\n  attempt 1, ", "Evidence so far", "It has ended."])
+      expect(stdout).toContain(part);
+    expect(stdout).toMatch(/created +\d{1,2} \w+ \d{4}, \d\d:\d\d:\d\d UTC/);
+    expect(stdout).not.toMatch(/\b2000\b/);
+  });
+
+  test("of a list that holds nothing, or is asked for in few words: a sentence or the list, never a riddle", async () => {
+    const said = async (...args: string[]) => {
+      const { code, stdout } = await cs(...args);
+      return { code, stdout: stdout.trim() };
+    };
+    expect(await said("ops", "list", "DISPATCHED")).toEqual({
+      code: 0,
+      stdout: "No operation is DISPATCHED.",
+    });
+    expect(await said("ops", "list", "unknown")).toEqual({
+      code: 0,
+      stdout: "No operation is OUTCOME_UNKNOWN.",
+    });
+    expect(await cs("ops", "list", "DISPATCHED", "--status", "VOIDED")).toMatchObject({ code: 2 });
+    expect(await said("ops", "incidents")).toEqual({ code: 0, stdout: "No incident is open." });
+    expect(await said("runs")).toEqual(await said("runs", "list"));
+    expect(await said("approvals")).toEqual(await said("approvals", "list"));
+    expect((await said("runs")).stdout).toContain("run_");
+  });
+
+  test("every command that the runbook and the README name and that only looks works as it stands there", async () => {
+    const first = async (what: string, ...args: string[]) =>
+      (await json<Record<string, { id: string }[]>>(...args))[what]?.[0]?.id ?? "none";
+    const known: Record<string, string> = {
+      ID: await first("operations", "ops", "list", "CONFIRMED"),
+      RUN: await first("runs", "runs", "list"),
+      FILE: path.join(home, "named.json"),
+    };
+    const named = ["docs/runbook.md", "README.md"]
+      .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/`(?:npx )?countersign\s+([^`]+)`/gu)])
+      .map(([, words = ""]) => words.trim().replace(/\s+/gu, " "));
+    const looks = [...new Set(named)].filter((words) =>
+      /^(?:ops|audit|trace|approvals|runs|--help)\b/u.test(words),
+    );
+    expect(looks.length).toBeGreaterThan(9);
+    for (const words of looks) {
+      const ended = await cs(...words.split(" ").map((word) => known[word] ?? word));
+      expect(ended, `${words}: ${ended.stderr}`).toMatchObject({ code: 0 });
+      expect(ended.stdout.trim(), words).not.toBe("");
+    }
+  });
+
   test("of an order: the balance of its payment", async () => {
     expect(await json("shop", "show", "ORD-1001")).toMatchObject({
       ref: "ORD-1001",
@@ -390,10 +443,17 @@ describe("bad usage", () => {
       DATABASE_URL: "mysql://here",
       PORT: "ninety",
       LEASE_MS: "-1",
-      SLACK_BOT_TOKEN: "xoxb-1",
+      SLACK_BOT_TOKEN: "bad",
     });
     expect(ended).toMatchObject({ code: 2, stdout: "" });
-    for (const name of ["DATABASE_URL", "PORT", "LEASE_MS", "SLACK_SIGNING_SECRET", "STRIPE_SECRET_KEY"]) {
+    for (const name of [
+      "DATABASE_URL",
+      "PORT",
+      "LEASE_MS",
+      "SLACK_BOT_TOKEN",
+      "SLACK_SIGNING_SECRET",
+      "STRIPE_SECRET_KEY",
+    ]) {
       expect(ended.stderr).toContain(name);
     }
   });

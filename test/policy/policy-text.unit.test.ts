@@ -87,7 +87,7 @@ describe("the text of a policy file", () => {
     [
       "an unknown role in a line",
       CONTRACT_TEXT.replace("role: finance", "role: boss"),
-      /^policy.yaml, line 10: kinds.refund.approval.1.role "boss" is not among the roles$/,
+      /^policy.yaml, line 10: kinds.refund.approval.1.role must be one of the roles that the file names; it is "boss"$/,
     ],
     [
       "a word for a number",
@@ -129,18 +129,18 @@ roles:
 
   it("has each of them named once, in the order of its lines, with the value that is wrong", () => {
     expect(problem(MISTAKEN).replaceAll("policy.yaml, line ", "").split("\n")).toEqual([
-      '4: kinds.refund.windowDay "windowDay" is not a key of the policy file here',
+      "4: kinds.refund.windowDay is not a key of the policy file here",
       "5: kinds.refund.auto.GBP must be a whole number of minor units (5000 for 50.00); it is 50.5",
       "5: kinds.refund.auto.USD must not be negative; it is -1",
-      '7: kinds.refund.approval.0.role "suprvisor" is not among the roles',
+      '7: kinds.refund.approval.0.role must be one of the roles that the file names; it is "suprvisor"',
       "7: kinds.refund.approval.0.approvers must be at least 1 person; it is 0",
-      '9: kinds.refund.totals.0 a total needs a count or an amount; it is {"per":"moon","then":"hold"}',
+      '9: kinds.refund.totals.0 needs a count or an amount; it is {"per":"moon","then":"hold"}',
       "9: kinds.refund.totals.0.windowHours is needed",
       '9: kinds.refund.totals.0.per must be one of order, customer, filer, shop, day; it is "moon"',
       '10: kinds.cancel_order.auto must be true or false: this kind moves no money; it is "maybe"',
-      '10: kinds.cancel_order.approval.0.role "boss" is not among the roles',
-      '10: kinds.cancel_order.atuo "atuo" is not a key of the policy file here',
-      '11: approvals.escalateTo.1 "oncal" is not among the roles',
+      '10: kinds.cancel_order.approval.0.role must be one of the roles that the file names; it is "boss"',
+      "10: kinds.cancel_order.atuo is not a key of the policy file here",
+      '11: approvals.escalateTo.1 must be one of the roles that the file names; it is "oncal"',
       "12: Map keys must be unique; there twice: version",
       '14: roles.supervisor.users.0 must be a Slack user id (U… or W…); it is "@sam"',
       '14: roles.supervisor.users.2 must be a Slack user id (U… or W…); it is "S_SUP"',

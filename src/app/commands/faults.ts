@@ -18,6 +18,14 @@ const MAX_WORLDS = 5;
 /** Below this a world's start costs more than its share. */
 const MIN_SHARE = 30;
 
+/** Before the table, because its words are short. */
+const READING = [
+  "A row is what goes wrong (fault) at a provider and what that provider promises: a fault of none is the undisturbed run, a",
+  "provider of none promises neither keys nor a list. 2 dup /5: of five episodes two paid twice; 0/5: none of five did harm.",
+  "Where the provider promises nothing, what nobody can know ends with a person.",
+  "",
+].join("\n");
+
 export interface FaultsOptions {
   readonly episodes?: number;
   readonly seed?: number;
@@ -64,6 +72,7 @@ function play(plan: { episodes: number; seed: number; worlds: number }): Promise
 
 function printReport(report: MatrixReport): void {
   const { arms, cells } = reportTables(report);
+  print(READING);
   print(table(cells));
   print("");
   print(table(arms));

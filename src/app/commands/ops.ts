@@ -4,6 +4,7 @@ import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
+  askedAgain,
   eventsOf,
   findByPrefix,
   getOperation,
@@ -50,9 +51,10 @@ export async function list(options: ListOptions): Promise<void> {
       print(status === undefined ? "No operations yet." : `No operation is ${status}.`);
       return;
     }
+    const again = await askedAgain(db, page.rows);
     print(
       table([
-        ["operation", "status", "kind", "amount", "on", "customer", "created"],
+        ["operation", "status", "kind", "amount", "on", "customer", "created", ""],
         ...page.rows.map((row) => [
           row.id,
           row.status,
@@ -61,6 +63,7 @@ export async function list(options: ListOptions): Promise<void> {
           row.orderRef ?? row.subscriptionRef ?? "",
           row.customerRef,
           utcSecond(row.createdAt),
+          again.has(row.id) ? `asked for again: ${again.get(row.id)}` : "",
         ]),
       ]),
     );

@@ -89,7 +89,7 @@ export async function playStory(options: PlayOptions): Promise<readonly string[]
     });
     const tell = options.tell ?? print;
     tell(`${story.name}: ${story.shows}`);
-    tell(`Watch it on ${world.slack.url}/archives/C_TICK?as=U_AGENT`);
+    if (options.watch === true) tell(`Watch it on ${world.slack.url}/archives/C_TICK?as=U_AGENT`);
     await stage.open();
     await stage.start();
     if (options.watch === true) await firstLook(world, tell, options.stopped);

@@ -3,10 +3,10 @@
  * Only processes that were started here are ever ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, type WriteStream } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { request } from "undici";
+import { openLog } from "./log-file.js";
 
 const COMMAND = fileURLToPath(new URL("../../../bin/countersign.js", import.meta.url));
 const READY_WITHIN_MS = 90_000;
@@ -45,8 +45,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
 
 /** Starts `countersign start` without waiting. */
 export function launchProduct(options: ProductOptions): Product {
-  const log: WriteStream | null =
-    options.logFile === undefined ? null : createWriteStream(options.logFile, { flags: "a" });
+  const log = options.logFile === undefined ? null : openLog(options.logFile);
   const child = spawn(
     process.execPath,
     // However this process ends, the product ends with it: `ipc` tells it.
@@ -64,11 +63,10 @@ export function launchProduct(options: ProductOptions): Product {
     tail.push(text);
     if (tail.length > 40) tail.shift();
     if (log === null) process.stderr.write(text);
-    else log.write(text);
+    else log(text);
   });
   const ended = new Promise<number | null>((resolve) => {
     child.once("exit", (code) => {
-      log?.end();
       resolve(code);
     });
   });

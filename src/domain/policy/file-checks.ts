@@ -52,7 +52,7 @@ export function missingRoles(content: unknown, always: readonly string[]): Polic
   return [...lines, ...escalations].flatMap((path) => {
     const name = valueAt(content, path);
     return typeof name === "string" && !known.has(name)
-      ? [{ path, message: `"${name}" is not among the roles` }]
+      ? [{ path, message: "must be one of the roles that the file names" }]
       : [];
   });
 }

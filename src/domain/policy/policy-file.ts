@@ -32,9 +32,8 @@ const amountInMinorUnits = z
   .nonnegative({ error: "must not be negative" })
   .transform((value) => BigInt(value));
 
-const currencyCode = z
-  .string()
-  .refine(isCurrency, { error: "is not a currency code (three capital letters, ISO 4217)" });
+const NO_CURRENCY = "is not a currency code (three capital letters, ISO 4217)";
+const currencyCode = z.string().refine(isCurrency, { error: NO_CURRENCY });
 
 const limit = z.record(currencyCode, amountInMinorUnits);
 const minutes = z.number().positive({ error: "must be more than 0 minutes" }).max(5_256_000, {
@@ -69,7 +68,7 @@ const total = z
   })
   .refine((rule) => rule.count !== undefined || rule.amount !== undefined, {
     ...evenThen,
-    error: "a total needs a count or an amount",
+    error: "needs a count or an amount",
   })
   .refine((rule) => rule.per === "day" || rule.windowHours !== undefined, {
     ...evenThen,
@@ -294,13 +293,15 @@ function toRole(data: z.output<typeof role> | undefined): Role {
   return data.limit === undefined ? { usergroups, users } : { usergroups, users, limit: data.limit };
 }
 
+const NO_KEY = "is not a key of the policy file here";
+
 function problemsOf(issue: z.core.$ZodIssue): PolicyProblem[] {
   const path = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys.map((key) => ({
         path: [...path, key],
-        message: `"${key}" is not a key of the policy file here`,
+        message: NO_KEY,
       }));
     case "invalid_key":
       return [{ path, message: issue.issues[0]?.message ?? "is not allowed as a key" }];
@@ -336,6 +337,7 @@ export function withValue(content: unknown, problem: PolicyProblem): PolicyProbl
   const value = valueAt(content, problem.path);
   const quoted = typeof value === "number" ? String(value) : JSON.stringify(value);
   if (problem.path.length === 0 || quoted === undefined || problem.message.includes(quoted)) return problem;
-  if (problem.message.startsWith(`"${String(problem.path.at(-1))}" is not a key`)) return problem;
+  // What is wrong is the key: its value is neither here nor there.
+  if (problem.message === NO_KEY || problem.message === NO_CURRENCY) return problem;
   return { ...problem, message: `${problem.message}; it is ${cutText(quoted, VALUE_MAX_CHARS)}` };
 }

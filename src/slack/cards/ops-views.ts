@@ -52,7 +52,10 @@ function countsText(counts: Readonly<Partial<Record<OperationStatus, number>>>):
 /** `page` is what the Next button carries; null: no further page. */
 export function opsList(view: ListView, page: string | null): Message {
   const title = view.status === null ? "Operations" : `Operations: ${statusWord(view.status)}`;
-  const lines = view.operations.slice(0, LINES_SHOWN).map(operationLine);
+  const lines = view.operations.slice(0, LINES_SHOWN).map((operation) => {
+    const next = view.askedAgain.get(operation.id);
+    return `${operationLine(operation)}${next === undefined ? "" : ` · asked for again: \`${next}\``}`;
+  });
   return withinLimits(
     {
       text: `${title}. Open: ${countsText(view.counts)}.`,

@@ -40,8 +40,8 @@ describe("a policy file", () => {
     ["is empty", null, ": the policy file is empty"],
     ["is a list", [], ": must be keys with values"],
     ["is of another version", { version: 2 }, "version: must be 1"],
-    ["misspells a key", refund({ atuo: { GBP: 1 } }), 'kinds.refund.atuo: "atuo" is not a key'],
-    ["names an unknown kind", { kinds: { payout: {} } }, 'kinds.payout: "payout" is not a key'],
+    ["misspells a key", refund({ atuo: { GBP: 1 } }), "kinds.refund.atuo: is not a key"],
+    ["names an unknown kind", { kinds: { payout: {} } }, "kinds.payout: is not a key"],
     [
       "has a decimal amount",
       refund({ never: { GBP: 50.5 } }),
@@ -85,12 +85,12 @@ describe("a policy file", () => {
     [
       "asks a role that is not there",
       refund({ approval: [{ role: "boss" }] }),
-      'kinds.refund.approval.0.role: "boss" is not among the roles',
+      'kinds.refund.approval.0.role: must be one of the roles that the file names; it is "boss"',
     ],
     [
       "asks a role named like a built-in",
       refund({ approval: [{ role: "constructor" }] }),
-      '"constructor" is not among the roles',
+      'must be one of the roles that the file names; it is "constructor"',
     ],
     [
       "escalates to a role that is not there",
@@ -100,7 +100,7 @@ describe("a policy file", () => {
     [
       "has a total of nothing",
       refund({ totals: [{ per: "order", windowHours: 1, then: "hold" }] }),
-      "kinds.refund.totals.0: a total needs a count or an amount",
+      "kinds.refund.totals.0: needs a count or an amount",
     ],
     [
       "has a total without a window",

@@ -50,6 +50,11 @@ export function paymentFaults() {
   );
   const times = count("How many times", 1);
   const active = h("ul", { class: "fault-list" });
+  const held = h(
+    "p",
+    { class: "panel-intro", role: "status", hidden: true },
+    "Webhooks are held: the provider tells nothing by itself.",
+  );
   const missing = h("p", { class: "panel-intro", hidden: true }, "No payments sandbox is attached here.");
   let visible = false;
   let timer = 0;
@@ -57,6 +62,8 @@ export function paymentFaults() {
     window.clearTimeout(timer);
     if (!visible) return;
     try {
+      const mode = await send("payments/webhooks/mode", {});
+      drawHeld(obj(mode)["paused"] === true);
       drawActive(active, await get("payments/faults"), look);
       missing.hidden = true;
       form.hidden = false;
@@ -70,6 +77,16 @@ export function paymentFaults() {
     }
     if (visible) timer = window.setTimeout(() => void look(), EVERY_MS);
   };
+  const setHeld = (/** @type {boolean} */ paused) => send("payments/webhooks/mode", { paused }).then(look);
+  const hold = action("Hold webhooks", () => setHeld(true));
+  const release = action("Release webhooks", () => setHeld(false));
+  release.hidden = true;
+  /** One of the two buttons stands there, so that the state can be read from it. @param {boolean} paused */
+  function drawHeld(paused) {
+    held.hidden = !paused;
+    hold.hidden = paused;
+    release.hidden = !paused;
+  }
   const arm = async () => {
     const [id, , more] = KINDS.find(([name]) => name === kind.value) ?? ["", "", {}];
     const { endless, ...rest } = more;
@@ -104,13 +121,10 @@ export function paymentFaults() {
           () => send("payments/keys/expire", {}),
           "The provider has forgotten its idempotency keys.",
         ),
-        action("Hold webhooks", () => send("payments/webhooks/mode", { paused: true }), "Webhooks are held."),
-        action(
-          "Release webhooks",
-          () => send("payments/webhooks/mode", { paused: false }),
-          "Webhooks go out again.",
-        ),
+        hold,
+        release,
       ),
+      held,
     ),
     shown(now) {
       if (now === visible) return;
