@@ -171,6 +171,11 @@ async function makeHeld(bench: BenchWorld, first: number, count: number): Promis
   return fresh();
 }
 
+/** $1 approval. No row before its vote; whether its run is resumed by then. */
+const VOTE_SEEN = `
+SELECT t.state IN ('released', 'resolved') AS resumed
+FROM votes v JOIN approvals a ON a.id = v.approval_id JOIN turns t ON t.id = a.turn_id WHERE v.approval_id = $1`;
+
 /** A click that Slack's limits keep from being judged is told so, and a person clicks again; so does this. */
 async function approve(bench: BenchWorld, run: HeldRun): Promise<Clicked> {
   for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
@@ -180,14 +185,17 @@ async function approve(bench: BenchWorld, run: HeldRun): Promise<Clicked> {
       continue;
     }
     const acknowledgedAt = performance.now();
-    const recorded = async (): Promise<boolean> =>
-      (await bench.db.sql("bench.vote", "SELECT 1 FROM votes WHERE approval_id = $1", [run.approvalId]))
-        .length > 0;
+    let resumedAt: number | null = null;
+    const recorded = async (): Promise<boolean> => {
+      const [vote] = await bench.db.sql<{ resumed: boolean }>("bench.vote", VOTE_SEEN, [run.approvalId]);
+      if (vote?.resumed === true) resumedAt = performance.now();
+      return vote !== undefined;
+    };
     const counted = await bench.until("the vote", recorded, CLICK_AGAIN_MS, 1).then(
       () => true,
       () => false,
     );
-    if (counted) return { at, acknowledgedAt };
+    if (counted) return { at, acknowledgedAt, resumedAt };
     complain("a click was acknowledged and not recorded; clicked again");
   }
   throw new Error(`the vote on ${run.approvalId} was never recorded`);

@@ -1,8 +1,9 @@
 /**
  * From a click to the resumed run, beside the same queue's bare pick-up in the same minutes.
  *
- * 1. A run is resumed when its turn is released: the first step of the run after the click, in one commit with its operation. From the
- *    click it is seen on a connection of its own, after that commit; from the vote it is between two times that the database wrote.
+ * 1. A run is resumed when its turn is released: the first step of the run after the click, in one commit with its operation and, where
+ *    nobody else voted, with the vote. From the click it is seen on a connection of its own, after that commit; from the vote it is
+ *    between two times that the database wrote, without that commit.
  * 2. It goes on when a worker has picked it up and claimed the operation, again by the database's time.
  * 3. One click after the other: each when the run before has ended.
  * 4. The goal is judged from the click, whatever that takes. How much of it is Slack's answer to who clicked, which no queue's pick-up
@@ -23,6 +24,8 @@ export interface HeldRun {
 export interface Clicked {
   readonly at: number;
   readonly acknowledgedAt: number;
+  /** Null: the run was not resumed yet when the vote was seen. */
+  readonly resumedAt: number | null;
 }
 
 export interface ResumePorts {
@@ -109,9 +112,11 @@ export async function measureResume(
   const knowing: number[] = [];
   for (const [index, run] of runs.entries()) {
     ports.askedSince();
-    const { at, acknowledgedAt } = await ports.click(run);
-    await ports.until(`run ${index + 1} to be resumed`, () => isResumed(db, run), LOOK_CLOSELY_MS);
-    const took = ports.now() - at;
+    const { at, acknowledgedAt, resumedAt } = await ports.click(run);
+    if (resumedAt === null) {
+      await ports.until(`run ${index + 1} to be resumed`, () => isResumed(db, run), LOOK_CLOSELY_MS);
+    }
+    const took = (resumedAt ?? ports.now()) - at;
     resumed.push(took);
     const asked = ports.askedSince() > 0;
     if (index >= firstClicks) (asked ? asking : knowing).push(took);
