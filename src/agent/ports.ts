@@ -92,6 +92,10 @@ export interface OrderFacts {
     reserved: bigint;
     refunded: bigint;
     refundedElsewhere: bigint;
+    /** The provider shows a refund in this currency, which cannot be counted in the order's. */
+    otherCurrency: string | null;
+    /** What is left; negative after a correction below what was spent. */
+    refundable: bigint;
   } | null;
   shipments: readonly { carrier: string; tracking: string; status: string; updatedAt: Date }[];
 }

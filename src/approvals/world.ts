@@ -109,9 +109,9 @@ SELECT o.kind, o.status, o.filers, o.customer_ref, c.name AS customer_name, o.or
   CASE WHEN r.id IS NULL THEN NULL ELSE
     jsonb_build_object('ref', r.ref, 'status', r.status, 'currency', r.currency, 'customer', rc.ref) END AS order_now,
   p.payment_intent, p.currency AS payment_currency, p.captured,
-  p.captured - p.reserved - p.refunded - p.refunded_elsewhere + coalesce((
+  payment_left(p) + CASE WHEN p.other_currency IS NULL THEN coalesce((
     SELECT sum(m.reserved_minor + CASE WHEN m.status = 'CONFIRMED' AND m.kind = 'refund' THEN m.amount_minor ELSE 0 END)
-    FROM operations m WHERE m.id = ANY ($2::text[]) AND m.payment_id = p.id), 0)::bigint AS refundable,
+    FROM operations m WHERE m.id = ANY ($2::text[]) AND m.payment_id = p.id), 0) ELSE 0 END::bigint AS refundable,
   CASE WHEN s.id IS NULL THEN NULL ELSE jsonb_build_object('ref', s.ref, 'status', s.status, 'customer', sc.ref,
     'provider_ref', s.provider_ref) END AS subscription_now,
   t.binding AS ticket_binding, tc.ref AS ticket_customer

@@ -1,5 +1,5 @@
 /** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
-import { type Evidence, isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
+import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "../ledger/index.js";
@@ -24,21 +24,22 @@ export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Pro
   return { evidence: judgeListing(operation, listing, context), listing };
 }
 
-/** Reads a payment's list for what was refunded elsewhere. A failed reading changes nothing. */
+/** Reads a payment's list for what was refunded elsewhere; what was listed. null: a failed reading changes nothing. */
 export async function refreshBalance(
   ctx: DispatchCtx,
   target: { paymentIntent: string | null; providerSubscription: string | null },
-): Promise<void> {
-  if (target.paymentIntent === null) return;
+): Promise<readonly ProviderEffect[] | null> {
+  if (target.paymentIntent === null) return null;
   const listing = await ctx.provider.list(target, { timeoutMs: ctx.timing.providerTimeoutMs });
   if (listing.read !== "complete") {
     ctx.log.warn(
       { paymentIntent: target.paymentIntent, reason: listing.reason },
       "the provider's list of a payment could not be read",
     );
-    return;
+    return null;
   }
   await noteElsewhere(ctx, target.paymentIntent, listing.effects);
+  return listing.effects;
 }
 
 /** Money that left the payment and that no operation of ours explains. */
@@ -49,18 +50,22 @@ async function noteElsewhere(
 ): Promise<void> {
   if (paymentIntent === null) return;
   // What a rejected operation made after all is its own again, and no longer made elsewhere.
-  for (const effect of await unexplainedRefunds(ctx.db, paymentIntent, listed)) {
+  for (const { effect } of await unexplainedRefunds(ctx.db, paymentIntent, listed)) {
     await contradictRejected(ctx, effect);
   }
+  // A list may be older than what was seen before, or behind: only the provider's word about the refund itself takes it away.
   const gone = new Set<string>();
+  const read: ProviderEffect[] = [];
   for (const { ref } of await seenAndNotListed(ctx.db, paymentIntent, listed)) {
-    if (await cameToNothing(ctx, ref)) gone.add(ref);
+    const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+    if (reading.read === "failed") continue;
+    read.push(...reading.effects);
+    if (reading.effects.length === 0) gone.add(ref);
   }
-  await recordElsewhere(ctx, { paymentIntent, listed, gone });
-}
-
-/** The provider says of this refund that it failed, or that there is none. No answer is no word. */
-async function cameToNothing(ctx: DispatchCtx, ref: string): Promise<boolean> {
-  const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
-  return reading.read === "complete" && reading.effects.every(isDead);
+  const { freed } = await recordElsewhere(ctx, { paymentIntent, listed: [...listed, ...read], gone });
+  if (freed.length > 0)
+    ctx.log.info(
+      { paymentIntent, refs: freed },
+      "what counted as refunded elsewhere does not count any more",
+    );
 }

@@ -74,3 +74,9 @@ export type Evidence =
   /** An effect on this target that no operation of ours explains. */
   | { says: "unattributed"; effects: readonly ProviderEffect[] }
   | { says: "unknown"; reason: string };
+
+/** Everything that the provider showed with it. */
+export function effectsOf(evidence: Evidence): readonly ProviderEffect[] {
+  if ("effects" in evidence) return evidence.effects;
+  return "effect" in evidence ? [evidence.effect] : [];
+}

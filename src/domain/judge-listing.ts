@@ -3,7 +3,7 @@
  *
  * 1. An effect is ours when it carries our operation's id, and only then; amount and time prove nothing.
  * 2. An effect that no operation explains stops the sending when it could be this one done by somebody else: same amount, or
- *    the balance no longer holds ours.
+ *    the balance no longer holds ours, or cannot be compared because its money is of another currency.
  * 3. What was listed before our first attempt began cannot be ours.
  * 4. A subscription's state is the effect: cancelled is cancelled, whoever asked.
  */
@@ -52,7 +52,9 @@ function judgeRefunds(
     (other) => other.amountMinor === operation.amountMinor && sameCurrency(other, operation),
   );
   if (suspicious.length > 0) return { says: "unattributed", effects: suspicious };
-  if (strangers.length > 0 && !balanceHolds(operation, listing, context)) {
+  // Money of another currency cannot be compared: it might be all of it.
+  const incomparable = strangers.some((other) => !sameCurrency(other, operation));
+  if (incomparable || (strangers.length > 0 && !balanceHolds(operation, listing, context))) {
     return { says: "unattributed", effects: strangers };
   }
 
@@ -115,15 +117,17 @@ function balanceHolds(
   listing: Extract<Listing, { read: "complete" }>,
   context: ListingContext,
 ): boolean {
-  const captured = listing.balance?.capturedMinor ?? context.capturedMinor;
+  const { balance } = listing;
+  if (balance !== null && !sameCurrency(balance, operation)) return false;
+  const captured = balance?.capturedMinor ?? context.capturedMinor;
   if (captured === null) return true;
-  const listed = listing.effects
-    .filter((effect) => !isDead(effect))
-    .reduce((sum, effect) => sum + effect.amountMinor, 0n);
+  const alive = listing.effects.filter((effect) => !isDead(effect));
+  if (alive.some((effect) => !sameCurrency(effect, operation))) return false;
+  const listed = alive.reduce((sum, effect) => sum + effect.amountMinor, 0n);
   return listed + operation.amountMinor <= captured;
 }
 
-const sameCurrency = (effect: ProviderEffect, operation: Subject): boolean =>
+const sameCurrency = (effect: { readonly currency: string }, operation: Subject): boolean =>
   effect.currency.toUpperCase() === operation.currency.toUpperCase();
 
 function judgeSubscription(operation: Subject, effects: readonly ProviderEffect[]): Evidence {

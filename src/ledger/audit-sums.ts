@@ -33,10 +33,11 @@ ORDER BY p.id LIMIT $1::int`,
     text: `
 SELECT COALESCE(p.id, told.id) AS "where" FROM payments p
 FULL JOIN (
-  SELECT DISTINCT ON (e.subject) substr(e.subject, length('payment:') + 1) AS id, (e.body::jsonb #>> '{data,minor}')::bigint AS minor
-  FROM operation_events e WHERE e.subject LIKE 'payment:%' ORDER BY e.subject, e.seq DESC
+  SELECT DISTINCT ON (e.subject) substr(e.subject, length('payment:') + 1) AS id, (e.body::jsonb #>> '{data,minor}')::bigint AS minor,
+         e.body::jsonb #>> '{data,otherCurrency}' AS other_currency
+  FROM operation_events e WHERE e.subject LIKE 'payment:%' AND e.type = 'refunded_elsewhere' ORDER BY e.subject, e.seq DESC
 ) told ON told.id = p.id
-WHERE p.refunded_elsewhere IS DISTINCT FROM COALESCE(told.minor, 0)
+WHERE p.refunded_elsewhere IS DISTINCT FROM COALESCE(told.minor, 0) OR p.other_currency IS DISTINCT FROM told.other_currency
 ORDER BY 1 LIMIT $1::int`,
   },
   {

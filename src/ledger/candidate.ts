@@ -92,7 +92,10 @@ export function shortfall(
     outcome: "insufficient",
     leftMinor: left,
     currency: payment.currency,
-    sentence: `Only ${formatMoney(money(left, payment.currency))} is left on the payment of ${intent.orderRef ?? ""}.`,
+    sentence:
+      payment.otherCurrency === null
+        ? `Only ${formatMoney(money(left, payment.currency))} is left on the payment of ${intent.orderRef ?? ""}.`
+        : `Nothing can be refunded on ${intent.orderRef ?? ""} now: it was paid in ${payment.currency}, and the provider shows a refund in ${payment.otherCurrency}. On-call looks into it.`,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Actor, Operation } from "../domain/operation.js";
 import { MADE_DIFFERENTLY } from "../domain/resolving.js";
 import { announce } from "./announce.js";
 import type { LedgerCtx } from "./context.js";
+import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
@@ -44,6 +45,7 @@ export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: s
       },
     });
     if (reversed === null) throw lostLock(operation);
+    await recountElsewhere(tx, ctx, reversed);
     await openIncident(tx, ctx, {
       kind: "reversed",
       dedupeKey: `reversed:${operation.id}`,
@@ -127,7 +129,8 @@ export async function parkEnd(
     },
   });
   if (parked === null) throw lostLock(operation);
-  await noteOverdrawn(tx, ctx, operation.id);
+  await recountElsewhere(tx, ctx, parked);
+  await noteOverdrawn(tx, ctx, parked);
   await announce(tx, ctx, { operation: parked, from: operation.status });
   return parked;
 }
@@ -137,7 +140,7 @@ const OVERDRAWN = `
 SELECT p.id, p.captured, p.reserved, p.refunded, p.refunded_elsewhere FROM payments p JOIN operations o ON o.payment_id = p.id
 WHERE o.id = $1 AND p.reserved + p.refunded + p.refunded_elsewhere > p.captured`;
 
-async function noteOverdrawn(tx: Tx, ctx: LedgerCtx, id: OperationId): Promise<void> {
+async function noteOverdrawn(tx: Tx, ctx: LedgerCtx, { id, version }: Operation): Promise<void> {
   const [row] = await tx.sql<{
     id: string;
     captured: bigint;
@@ -148,7 +151,7 @@ async function noteOverdrawn(tx: Tx, ctx: LedgerCtx, id: OperationId): Promise<v
   if (row === undefined) return;
   await openIncident(tx, ctx, {
     kind: "overdrawn",
-    dedupeKey: `overdrawn:${row.id}:${row.reserved + row.refunded + row.refunded_elsewhere}:${row.captured}`,
+    dedupeKey: `overdrawn:${id}:${version}`,
     operationId: id,
     paymentId: row.id,
     detail: {

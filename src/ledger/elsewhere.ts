@@ -1,110 +1,37 @@
-/** What the provider shows of a payment or subscription beside our own operations. */
+/**
+ * What the provider shows of a payment beside our own operations: counted in `refunded_elsewhere`, under the payment's lock.
+ *
+ * 1. The sum is what no operation covers (`uncovered`). It is computed anew whenever a list was read, and whenever an operation
+ *    whose effects were seen begins or ceases to hold money.
+ * 2. What was seen before and is neither listed nor gone still counts, so that the order in which two readings are written decides nothing.
+ * 3. Money of another currency is never added: the payment is closed for refunds (`other_currency`) while the provider shows it.
+ */
 import type { SqlRunner, Tx } from "../db/connect.js";
+import { effectWords } from "../domain/effect-words.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
-import { holdingOf } from "../domain/holding.js";
-import type { OperationId } from "../domain/ids.js";
-import type { ListingContext } from "../domain/judge-listing.js";
-import type { Operation, OperationStatus } from "../domain/operation.js";
+import type { Operation } from "../domain/operation.js";
+import { isOther, type Uncovered } from "../domain/uncovered.js";
 import type { LedgerCtx } from "./context.js";
+import { seenAndNotListed, unexplainedRefunds } from "./elsewhere-reads.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { recordSubjectEvent } from "./subject-events.js";
 
-interface Known {
-  id: OperationId;
-  provider_ref: string | null;
-  status: OperationStatus;
-}
-
-/** $1 payment intent. All our refunds on it, whatever became of them. */
-const ON_PAYMENT = `
-SELECT o.id, o.provider_ref, o.status FROM operations o JOIN payments p ON p.order_id = o.order_id
-WHERE p.payment_intent = $1 AND o.kind = 'refund'`;
-
-/** $1 the provider's subscription. */
-const ON_SUBSCRIPTION = `
-SELECT o.id, o.provider_ref, o.status FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
-WHERE s.provider_ref = $1`;
-
-type Target = { readonly paymentIntent: string } | { readonly providerSubscription: string };
-
-const onTarget = (on: SqlRunner, target: Target): Promise<Known[]> =>
-  "paymentIntent" in target
-    ? on.sql<Known>("ledger.on_payment", ON_PAYMENT, [target.paymentIntent])
-    : on.sql<Known>("ledger.on_subscription", ON_SUBSCRIPTION, [target.providerSubscription]);
-
-/**
- * The refunds on a payment's list that no operation's own money covers: made elsewhere, under the id of an operation that holds
- * nothing, or a second one under an operation's id. Failed ones are none.
- */
-export async function unexplainedRefunds(
-  on: SqlRunner,
-  paymentIntent: string,
-  effects: readonly ProviderEffect[],
-): Promise<ProviderEffect[]> {
-  const known = await onTarget(on, { paymentIntent });
-  const references = referencesOf(known);
-  // What an open operation has set aside covers one effect with its id, the oldest.
-  const open = new Set<string>(
-    known.filter((one) => one.provider_ref === null && holdingOf(one.status) !== "none").map((one) => one.id),
-  );
-  return effects
-    .filter((effect) => effect.kind === "refund" && !isDead(effect))
-    .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
-    .filter(({ ref }) => !references.has(ref))
-    .filter(({ operationId }) => operationId === null || !open.delete(operationId));
-}
-
-const referencesOf = (known: readonly Known[]): Map<string, OperationId> =>
-  new Map(known.flatMap(({ id, provider_ref }) => (provider_ref === null ? [] : [[provider_ref, id]])));
-
-/** $1 references, $2 time. Seen on a list and recorded before that time. */
-const SEEN = `
-SELECT DISTINCT provider_ref FROM provider_evidence
-WHERE provider_ref = ANY($1::text[]) AND operation_id IS NULL AND at < $2::timestamptz`;
-
-/**
- * What `judgeListing` needs to know about a listing read for this operation, whose references are `listed`. Seen before means:
- * recorded as made elsewhere before our first attempt began, or, before there was one, before we were asked.
- */
-export async function listingContext(
-  on: SqlRunner,
-  operation: Operation,
-  listed: readonly string[],
-): Promise<ListingContext> {
-  const target: Target =
-    operation.providerSubscription === null
-      ? { paymentIntent: operation.paymentIntent ?? "" }
-      : { providerSubscription: operation.providerSubscription };
-  const known = await onTarget(on, target);
-  const seen = await on.sql<{ provider_ref: string }>("ledger.seen_before", SEEN, [
-    listed,
-    operation.firstClaimedAt ?? operation.createdAt,
-  ]);
-  const [payment] = await on.sql<{ captured: bigint }>(
-    "ledger.captured",
-    "SELECT captured FROM payments WHERE payment_intent = $1",
-    [operation.paymentIntent],
-  );
-  return {
-    known: referencesOf(known),
-    operations: new Set(known.map(({ id }) => id)),
-    seenBefore: new Set(seen.map(({ provider_ref }) => provider_ref)),
-    capturedMinor: payment?.captured ?? null,
-  };
-}
-
 interface PaymentRow {
   id: string;
+  payment_intent: string;
+  currency: string;
   captured: bigint;
   reserved: bigint;
   refunded: bigint;
   before: bigint;
+  other_currency: string | null;
 }
 
 /** $1 payment intent. */
 const LOCK_PAYMENT = `
-SELECT id, captured, reserved, refunded, refunded_elsewhere AS before FROM payments WHERE payment_intent = $1
+SELECT id, payment_intent, currency, captured, reserved, refunded, refunded_elsewhere AS before, other_currency
+FROM payments WHERE payment_intent = $1
 FOR NO KEY UPDATE`;
 
 /** $1 payment. What operations hold of it that may have been sent; found by its order, which has an index and one payment. */
@@ -112,69 +39,10 @@ const MAY_BE_SPENT = `
 SELECT COALESCE(sum(amount_minor), 0)::bigint AS held FROM operations
 WHERE order_id = (SELECT order_id FROM payments WHERE id = $1) AND payment_id = $1 AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')`;
 
-/** $1 payment, $2 minor units. */
+/** $1 payment, $2 minor units, $3 another currency that the provider shows. */
 const SET_ELSEWHERE = `
-UPDATE payments SET refunded_elsewhere = $2::bigint, version = version + 1, updated_at = countersign_now() WHERE id = $1`;
-
-/** $1 payment intent, $2 references that are listed now. What was seen as made elsewhere before, and is not on this list. */
-const SEEN_AND_NOT_LISTED = `
-SELECT provider_ref AS ref, (payload ->> 'amount')::bigint AS amount, payload ->> 'currency' AS currency,
-  payload ->> 'operation' AS operation, (payload ->> 'createdAt')::timestamptz AS created_at
-FROM provider_evidence
-WHERE operation_id IS NULL AND payload ->> 'paymentIntent' = $1 AND payload ->> 'amount' IS NOT NULL
-  AND provider_ref <> ALL($2::text[])`;
-
-interface SeenRow {
-  ref: string;
-  amount: bigint;
-  currency: string;
-  operation: string | null;
-  created_at: Date;
-}
-
-/**
- * Refunds that were seen as made elsewhere on this payment, and that a list does not show. A list may be older than they are, or
- * behind: only the provider's word about the refund itself takes it away.
- */
-export async function seenAndNotListed(
-  on: SqlRunner,
-  paymentIntent: string,
-  listed: readonly ProviderEffect[],
-): Promise<ProviderEffect[]> {
-  const rows = await on.sql<SeenRow>("ledger.seen_and_not_listed", SEEN_AND_NOT_LISTED, [
-    paymentIntent,
-    listed.map(({ ref }) => ref),
-  ]);
-  return rows.map((row) => ({
-    ref: row.ref,
-    kind: "refund",
-    target: paymentIntent,
-    amountMinor: row.amount,
-    currency: row.currency,
-    status: "seen",
-    pendingReason: null,
-    failureReason: null,
-    operationId: row.operation,
-    createdAt: row.created_at,
-  }));
-}
-
-/** $1 references, $2 their payment intents. On a payment of ours, not seen before, and no operation's. */
-const NEWS_OF_PAYMENT = `
-SELECT DISTINCT l.payment_intent FROM unnest($1::text[], $2::text[]) AS l (ref, payment_intent)
-JOIN payments p ON p.payment_intent = l.payment_intent
-WHERE NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.provider_ref = l.ref AND e.operation_id IS NULL)
-  AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.provider_ref = l.ref)
-ORDER BY 1`;
-
-/** Payments of ours on which one of these refunds is news: nobody here made it, and it was not seen before. */
-export async function paymentsWithNews(on: SqlRunner, effects: readonly ProviderEffect[]): Promise<string[]> {
-  const rows = await on.sql<{ payment_intent: string }>("ledger.news_of_payment", NEWS_OF_PAYMENT, [
-    effects.map(({ ref }) => ref),
-    effects.map(({ target }) => target),
-  ]);
-  return rows.map(({ payment_intent }) => payment_intent);
-}
+UPDATE payments SET refunded_elsewhere = $2::bigint, other_currency = $3, version = version + 1, updated_at = countersign_now()
+WHERE id = $1 RETURNING version`;
 
 /** Keeps that this refund was seen as made elsewhere, once. Joins the caller's transaction. */
 async function recordSeen(
@@ -199,10 +67,53 @@ async function recordSeen(
   });
 }
 
+/** $1 references, $2 what is said of each: `dead` or `absent`. Of those that were seen as made elsewhere, and this not said of yet. */
+const NEWLY_ENDED = `
+SELECT r.ref FROM unnest($1::text[], $2::text[]) AS r (ref, said)
+WHERE EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || r.ref)
+  AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere_' || r.said || ':' || r.ref)`;
+
+/** The provider knows no such refund; it may show it again. What failed stays so. */
+const ABSENT = "absent";
+const saidOf = (status: string): "dead" | "absent" => (status === ABSENT ? "absent" : "dead");
+
+/** $1 payment, $2 references. Incidents that tell of one of them. */
+const TOLD_OF = `
+SELECT id FROM incidents WHERE payment_id = $1 AND detail -> 'effects' ?| $2::text[]`;
+
+/** Keeps that what was seen as made elsewhere came to nothing, once, and shows it on the cards that told of it. */
+async function recordEnded(
+  tx: Tx,
+  ctx: LedgerCtx,
+  payment: PaymentRow,
+  ended: ReadonlyMap<string, string>,
+): Promise<void> {
+  const rows = await tx.sql<{ ref: string }>("ledger.newly_ended", NEWLY_ENDED, [
+    [...ended.keys()],
+    [...ended.values()].map(saidOf),
+  ]);
+  if (rows.length === 0) return;
+  for (const { ref } of rows) {
+    const status = ended.get(ref) ?? ABSENT;
+    await recordEvidence(tx, ctx, {
+      operationId: null,
+      source: "sweep",
+      providerRef: ref,
+      dedupeKey: `elsewhere_${saidOf(status)}:${ref}`,
+      payload: { ref, paymentIntent: payment.payment_intent, status },
+    });
+  }
+  const told = await tx.sql<{ id: string }>("ledger.told_of", TOLD_OF, [
+    payment.id,
+    rows.map(({ ref }) => ref),
+  ]);
+  for (const { id } of told) await ctx.notices.touch(tx, { kind: "incident", id });
+}
+
 /** $1 subject. What its last event says to be in the sum. */
 const COUNTED = `
 SELECT jsonb_array_elements_text(body::jsonb #> '{data,effects}') AS ref FROM (
-  SELECT body FROM operation_events WHERE subject = $1 ORDER BY seq DESC LIMIT 1) last`;
+  SELECT body FROM operation_events WHERE subject = $1 AND type = 'refunded_elsewhere' ORDER BY seq DESC LIMIT 1) last`;
 
 /** References that the sum holds now. Read under the payment's lock. */
 async function countedOn(tx: Tx, paymentId: string): Promise<ReadonlySet<string>> {
@@ -212,29 +123,21 @@ async function countedOn(tx: Tx, paymentId: string): Promise<ReadonlySet<string>
 
 const subjectOf = (paymentId: string): `payment:${string}` => `payment:${paymentId}`;
 
-/** `effects`: every reference that the sum holds. */
-async function setElsewhere(
-  tx: Tx,
-  payment: Pick<PaymentRow, "id" | "before">,
-  minor: bigint,
-  effects: readonly string[],
-): Promise<void> {
-  await tx.sql("ledger.set_elsewhere", SET_ELSEWHERE, [payment.id, minor]);
-  await recordSubjectEvent(tx, {
-    subject: subjectOf(payment.id),
-    type: "refunded_elsewhere",
-    actor: "system:ledger",
-    data: { minor: Number(minor), before: Number(payment.before), effects: [...effects] },
-  });
+export interface Recorded {
+  readonly changed: boolean;
+  /** More was spent than was captured. */
+  readonly overdrawn: boolean;
+  /** References that came to nothing, and counted until now. */
+  readonly freed: readonly string[];
 }
+
+const NOTHING: Recorded = { changed: false, overdrawn: false, freed: [] };
 
 /**
  * What the provider lists on a payment that is not ours, counted under the payment's lock. Recorded even where it breaks the
  * plan; then an incident says so. An operation that was never sent breaks no plan: it is stopped before it leaves.
  *
- * `gone`: references of which the provider itself said that there is no such refund, or that it came to nothing. What was seen
- * before and is neither listed nor gone still counts, so that the order in which two readings are written decides nothing.
- * Nothing happens for a payment that we do not know.
+ * `gone`: references of which the provider itself said that there is no such refund. Nothing happens for a payment that we do not know.
  */
 export async function recordElsewhere(
   ctx: LedgerCtx,
@@ -243,58 +146,148 @@ export async function recordElsewhere(
     listed: readonly ProviderEffect[];
     gone?: ReadonlySet<string>;
   },
-): Promise<{ changed: boolean; overdrawn: boolean }> {
-  const { paymentIntent, listed, gone = new Set() } = request;
+): Promise<Recorded> {
+  const { paymentIntent, listed, gone = new Set<string>() } = request;
   return ctx.db.tx(async (tx) => {
-    const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [paymentIntent]);
-    if (payment === undefined) return { changed: false, overdrawn: false };
+    const payment = await lockPayment(tx, paymentIntent);
+    if (payment === null) return NOTHING;
+    const ended = new Map([...gone].map((ref) => [ref, ABSENT]));
+    for (const effect of listed) if (isDead(effect)) ended.set(effect.ref, effect.status);
+    await recordEnded(tx, ctx, payment, ended);
     const seen = await seenAndNotListed(tx, paymentIntent, listed);
-    const foreign = await unexplainedRefunds(tx, paymentIntent, [
-      ...listed,
-      ...seen.filter(({ ref }) => !gone.has(ref)),
-    ]);
-    for (const effect of foreign) await recordSeen(tx, ctx, paymentIntent, effect);
-    const elsewhere = foreign.reduce((sum, effect) => sum + effect.amountMinor, 0n);
-    const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
-    const overdrawn = (sent?.held ?? 0n) + payment.refunded + elsewhere > payment.captured;
-    const effects = foreign.map(({ ref }) => ref);
-    const counted = await countedOn(tx, payment.id);
-    const sameSum = payment.before === elsewhere;
-    if (sameSum && counted.size === effects.length && effects.every((ref) => counted.has(ref)))
-      return { changed: false, overdrawn };
-    await setElsewhere(tx, payment, elsewhere, effects);
-    if (sameSum) return { changed: false, overdrawn };
-    // Those under an operation's id are a duplicate's or an orphan's incident.
-    const toldApart = foreign.length > 0 && foreign.every(({ operationId }) => operationId !== null);
-    if (toldApart && !overdrawn) return { changed: true, overdrawn };
-    await openIncident(tx, ctx, {
-      kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
-      dedupeKey: `elsewhere:${payment.id}:${elsewhere}:${overdrawn}`,
-      operationId: null,
-      paymentId: payment.id,
-      detail: {
-        captured: Number(payment.captured),
-        reserved: Number(payment.reserved),
-        refunded: Number(payment.refunded),
-        refundedElsewhere: Number(elsewhere),
-        before: Number(payment.before),
-        effects,
-      },
-    });
-    return { changed: true, overdrawn };
+    return count(tx, ctx, payment, [...listed, ...seen.filter(({ ref }) => !gone.has(ref))]);
   });
 }
 
+/** $1 references. Which of them were seen to have ended. */
+const ENDED_SEEN = `
+SELECT provider_ref AS ref FROM provider_evidence
+WHERE dedupe_key IN (SELECT s.said || r.ref FROM unnest($1::text[]) AS r(ref), (VALUES ('elsewhere_dead:'), ('elsewhere_absent:')) AS s(said))`;
+
 /**
- * Counts one refund that is no operation's any more, at once, unless the sum holds it already: whatever is judged next sees that this
- * money has left, and no reading that began before can take it back. That it was seen is no word on that: while its operation was open
- * again, it was the operation's own. Joins the transaction that closed its operation.
+ * Computes the sum anew from what was seen, after one of the payment's operations began or ceased to hold money: whatever is judged
+ * next sees what has left, and nothing counts twice. `shown`: what the provider has just shown of the operation. Joins the
+ * transaction of the change.
  */
-export async function countElsewhere(tx: Tx, ctx: LedgerCtx, effect: ProviderEffect): Promise<void> {
-  const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [effect.target]);
-  if (payment === undefined) return;
-  await recordSeen(tx, ctx, effect.target, effect);
+export async function recountElsewhere(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Pick<Operation, "kind" | "paymentIntent">,
+  shown: readonly ProviderEffect[] = [],
+): Promise<void> {
+  if (operation.kind !== "refund") return;
+  const here = shown.filter(({ kind }) => kind === "refund");
+  const targets = new Set([operation.paymentIntent, ...here.map(({ target }) => target)]);
+  for (const target of [...targets].filter((one) => one !== null).sort()) {
+    const payment = await lockPayment(tx, target);
+    if (payment === null) continue;
+    const effects = here.filter((effect) => effect.target === target);
+    const seen = await seenAndNotListed(tx, target, effects);
+    const counted = await countedOn(tx, payment.id);
+    const ended = await endedAmong(tx, seen);
+    await count(tx, ctx, payment, [
+      ...effects,
+      ...seen.filter(({ ref }) => counted.has(ref) || !ended.has(ref)),
+    ]);
+  }
+}
+
+async function endedAmong(on: SqlRunner, seen: readonly ProviderEffect[]): Promise<ReadonlySet<string>> {
+  const rows = await on.sql<{ ref: string }>("ledger.ended_seen", ENDED_SEEN, [seen.map(({ ref }) => ref)]);
+  return new Set(rows.map(({ ref }) => ref));
+}
+
+async function lockPayment(tx: Tx, paymentIntent: string): Promise<PaymentRow | null> {
+  const [payment] = await tx.sql<PaymentRow>("ledger.lock_payment", LOCK_PAYMENT, [paymentIntent]);
+  return payment ?? null;
+}
+
+/** `effects`: everything that was shown and may still stand. The payment's row is locked. */
+async function count(
+  tx: Tx,
+  ctx: LedgerCtx,
+  payment: PaymentRow,
+  effects: readonly ProviderEffect[],
+): Promise<Recorded> {
+  const foreign = await unexplainedRefunds(tx, payment.payment_intent, effects);
+  for (const { effect } of foreign) await recordSeen(tx, ctx, payment.payment_intent, effect);
+  const others = foreign.filter(({ effect }) => isOther(effect, payment.currency));
+  const elsewhere = foreign
+    .filter((one) => !others.includes(one))
+    .reduce((sum, { minor }) => sum + minor, 0n);
+  const otherCurrency = others[0]?.effect.currency ?? null;
+  const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
+  const overdrawn = (sent?.held ?? 0n) + payment.refunded + elsewhere > payment.captured;
+  const refs = foreign.map(({ effect }) => effect.ref);
   const counted = await countedOn(tx, payment.id);
-  if (counted.has(effect.ref)) return;
-  await setElsewhere(tx, payment, payment.before + effect.amountMinor, [...counted, effect.ref]);
+  const sameSum = payment.before === elsewhere && payment.other_currency === otherCurrency;
+  if (sameSum && counted.size === refs.length && refs.every((ref) => counted.has(ref)))
+    return { changed: false, overdrawn, freed: [] };
+  const [written] = await tx.sql<{ version: bigint }>("ledger.set_elsewhere", SET_ELSEWHERE, [
+    payment.id,
+    elsewhere,
+    otherCurrency,
+  ]);
+  await recordSubjectEvent(tx, {
+    subject: subjectOf(payment.id),
+    type: "refunded_elsewhere",
+    actor: "system:ledger",
+    data: { minor: Number(elsewhere), before: Number(payment.before), effects: refs, otherCurrency },
+  });
+  const finding = { payment, foreign, elsewhere, overdrawn, version: written?.version ?? 0n };
+  if (elsewhere > payment.before) await tellMore(tx, ctx, finding);
+  if (otherCurrency !== null && otherCurrency !== payment.other_currency) {
+    await tellOther(tx, ctx, { ...finding, foreign: others });
+  }
+  const stands = new Set(refs);
+  return { changed: true, overdrawn, freed: [...counted].filter((ref) => !stands.has(ref)) };
+}
+
+interface Finding {
+  readonly payment: PaymentRow;
+  readonly foreign: readonly Uncovered[];
+  readonly elsewhere: bigint;
+  readonly overdrawn: boolean;
+  /** The payment's, which this change made: what goes and comes back is told again. */
+  readonly version: bigint;
+}
+
+async function tellMore(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
+  const { payment, foreign, elsewhere, overdrawn, version } = finding;
+  // Those under an operation's id are a duplicate's or an orphan's incident.
+  const toldApart = foreign.every(({ effect }) => effect.operationId !== null);
+  if (toldApart && !overdrawn) return;
+  await openIncident(tx, ctx, {
+    kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
+    dedupeKey: `elsewhere:${payment.id}:${version}`,
+    operationId: null,
+    paymentId: payment.id,
+    detail: {
+      captured: Number(payment.captured),
+      reserved: Number(payment.reserved),
+      refunded: Number(payment.refunded),
+      refundedElsewhere: Number(elsewhere),
+      before: Number(payment.before),
+      effects: foreign.map(({ effect }) => effect.ref),
+    },
+  });
+}
+
+/** Amounts in words of their own currency: a card must not read one as the other. */
+async function tellOther(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
+  const { payment, foreign, version } = finding;
+  await openIncident(tx, ctx, {
+    kind: "other_currency",
+    dedupeKey: `other_currency:${payment.id}:${version}`,
+    operationId: null,
+    paymentId: payment.id,
+    detail: {
+      captured: Number(payment.captured),
+      currency: payment.currency,
+      paidIn: payment.currency,
+      shownIn: [...new Set(foreign.map(({ effect }) => effect.currency))].join(", "),
+      effects: foreign.map(({ effect }) => effect.ref),
+      amounts: foreign.map(({ effect }) => effectWords(effect)),
+    },
+  });
 }

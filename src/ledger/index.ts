@@ -1,5 +1,5 @@
 /**
- * The ledger: the only writer of operations, attempts, events, totals, `payments.reserved`, `refunded` and `refunded_elsewhere`,
+ * The ledger: the only writer of operations, attempts, events, totals, `payments.reserved`, `refunded`, `refunded_elsewhere` and `other_currency`,
  * provider evidence, incidents, freeze switches, resolutions and the audit chain.
  *
  * Invariants
@@ -20,13 +20,14 @@ export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
+export { recordElsewhere } from "./elsewhere.js";
 export {
   listingContext,
   paymentsWithNews,
-  recordElsewhere,
   seenAndNotListed,
+  takeToCompare,
   unexplainedRefunds,
-} from "./elsewhere.js";
+} from "./elsewhere-reads.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";

@@ -147,7 +147,7 @@ WITH ${claim.before}m AS MATERIALIZED (
   SET reserved = p.reserved + :amount::bigint, version = p.version + 1, updated_at = m.at_now
   FROM m
   WHERE :reserve::boolean AND p.id = :payment_id
-    AND p.reserved + p.refunded + p.refunded_elsewhere + :amount::bigint <= p.captured
+    AND :amount::bigint <= payment_left(p)
   RETURNING p.id
 ), e AS MATERIALIZED (
   SELECT m.*, NULL::int AS event_attempt, b.body, ${eventHash("m.head_hash", "b.body")} AS hash

@@ -8,6 +8,7 @@ import type { AttemptOutcome, ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { quarantineEnd } from "./contradiction.js";
+import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
@@ -75,7 +76,9 @@ async function absorb(
   if (open) tx.afterCommit(() => void ctx.wake("operation", operation.id));
   const effect = effectOf(request.outcome);
   if (effect === null || !mayHaveTakenEffect(request.outcome)) return noted;
-  return contradicts(tx, ctx, noted, effect);
+  const after = await contradicts(tx, ctx, noted, effect);
+  await recountElsewhere(tx, ctx, after, [effect]);
+  return after;
 }
 
 /** An effect where the ledger knows of none, or of another one. */

@@ -9,13 +9,14 @@ import type { Db, Tx } from "../db/connect.js";
 import { backoffMs } from "../domain/backoff.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
-import type { ProviderEffect } from "../domain/evidence.js";
+import { effectsOf, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Move } from "../domain/recovery.js";
 import { announce } from "./announce.js";
 import { attemptsOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
+import { recountElsewhere } from "./elsewhere.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -224,6 +225,9 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     const decided = await unlessNews(tx, operation, request);
     const moved = await move(tx, reconciledMove(ctx, operation, decided, row.probes));
     if (moved === null) throw lostLock(operation);
+    if (moved.status === "REJECTED" || moved.status === "QUARANTINED") {
+      await recountElsewhere(tx, ctx, moved, effectsOf(request.evidence));
+    }
     await announce(tx, ctx, { operation: moved, from: "RECONCILING" });
     if (request.evidence.says === "duplicate") {
       await reportDuplicate(tx, ctx, moved, request.evidence.effects);

@@ -8,7 +8,7 @@ import type { Tx } from "../db/connect.js";
 import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
-import type { ProviderEffect } from "../domain/evidence.js";
+import { effectsOf, type ProviderEffect } from "../domain/evidence.js";
 import { type Named, namedEffect } from "../domain/named-evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
@@ -16,7 +16,7 @@ import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
-import { countElsewhere } from "./elsewhere.js";
+import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -203,6 +203,7 @@ async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Dec
   const reachable =
     operation.status === "OUTCOME_UNKNOWN" ? await step(operation, "reconcile", {}) : operation;
   const decided = await decide(tx, ctx, { operation: reachable, decision, named, step, actor, data });
+  await recountElsewhere(tx, ctx, decided, effectsOf(decision.probe));
   await ctx.notices.ops(tx, {
     key: `resolution:${decision.resolutionId}`,
     message: {
@@ -250,7 +251,7 @@ async function decide(
     }
     case "reject":
       return decision.probe.says === "committed"
-        ? madeDifferently(tx, ctx, operation, decision.probe.effect, step)
+        ? madeDifferently(operation, decision.probe.effect, step)
         : step(operation, "settle_rejected", {
             resolvedByPerson: true,
             result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
@@ -282,17 +283,15 @@ async function decide(
 }
 
 /**
- * What was asked for did not happen, and something else did: its money is no operation's and counts as refunded elsewhere, at once.
+ * What was asked for did not happen, and something else did: its money is no operation's and counts as refunded elsewhere.
  * The reference stays in the result, so that the same effect is no news later.
  */
 async function madeDifferently(
-  tx: Tx,
-  ctx: LedgerCtx,
   operation: Operation,
   effect: ProviderEffect,
   step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>,
 ): Promise<Operation> {
-  const rejected = await step(operation, "settle_rejected", {
+  return step(operation, "settle_rejected", {
     resolvedByPerson: true,
     result: {
       code: MADE_DIFFERENTLY,
@@ -300,6 +299,4 @@ async function madeDifferently(
       providerRef: effect.ref,
     },
   });
-  if (effect.kind === "refund") await countElsewhere(tx, ctx, effect);
-  return rejected;
 }

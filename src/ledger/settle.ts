@@ -16,6 +16,7 @@ import { type Settlement, settlementOf } from "../domain/settlement.js";
 import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
+import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { absorbLateAnswer } from "./late-answer.js";
 import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
@@ -32,6 +33,10 @@ export async function settle(ctx: LedgerCtx, request: SettleRequest): Promise<Se
       return { settled: false, why: "fenced", operation: await absorbLateAnswer(tx, ctx, request) };
     }
     const { operation } = moved;
+    // What the provider made beyond what was asked for has left as well.
+    const { outcome } = request;
+    if (outcome.verdict === "postcondition_failed")
+      await recountElsewhere(tx, ctx, operation, [outcome.effect]);
     await announce(tx, ctx, { ...moved, from: "DISPATCHED" });
     if (operation.status !== "CONFIRMED") {
       tx.afterCommit(() => void ctx.wake("operation", operation.id));

@@ -169,7 +169,7 @@ WITH g AS (
       version = p.version + 1, updated_at = m.at_now
   FROM m
   WHERE p.id = m.payment_id AND (:reserved::int <> 0 OR :refunded::int <> 0)
-    AND (NOT :checked::boolean OR p.reserved + p.refunded + p.refunded_elsewhere + m.amount_minor <= p.captured)
+    AND (NOT :checked::boolean OR m.amount_minor <= payment_left(p))
   RETURNING p.id
 ), e AS MATERIALIZED (
   SELECT m.*, :attempt::int AS event_attempt, b.body, ${eventHash("m.head_hash", "b.body")} AS hash

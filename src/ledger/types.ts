@@ -274,7 +274,8 @@ export type IncidentKind =
   | "late_effect"
   | "freeze_tripped"
   | "row_changed"
-  | "made_differently";
+  | "made_differently"
+  | "other_currency";
 
 export interface NewIncident {
   readonly kind: IncidentKind;

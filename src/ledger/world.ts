@@ -19,6 +19,8 @@ export interface OrderLock {
     paymentIntent: string;
     currency: string;
     captured: bigint;
+    /** The provider shows money in it, which cannot be counted: nothing is left until a person has looked. */
+    otherCurrency: string | null;
     /** What is left; falls while the turn reserves. */
     left: bigint;
   } | null;
@@ -46,13 +48,14 @@ interface OrderLockRow {
   payment_intent: string;
   currency: string;
   captured: bigint;
+  other_currency: string | null;
   left_minor: bigint;
 }
 
 /** Looked up one by one: a join would be planned for many orders and could read all customers. */
 const CUSTOMER_REF = "(SELECT c.ref FROM customers c WHERE c.id = o.customer_id) AS customer_ref";
 const ORDER_COLUMNS = `o.id, o.ref, o.customer_id, ${CUSTOMER_REF}, p.id AS payment_id, p.payment_intent, p.currency, p.captured,
-       p.captured - p.reserved - p.refunded - p.refunded_elsewhere AS left_minor`;
+       p.other_currency, payment_left(p) AS left_minor`;
 const PAID_ORDERS = "FROM orders o JOIN payments p ON p.order_id = o.id";
 
 /**
@@ -223,6 +226,7 @@ const toOrderLock = (row: OrderLockRow): OrderLock => ({
     paymentIntent: row.payment_intent,
     currency: row.currency,
     captured: row.captured,
+    otherCurrency: row.other_currency,
     left: row.left_minor,
   },
 });

@@ -91,7 +91,7 @@ WITH RECURSIVE ${known.before}t AS MATERIALIZED (
 SELECT t.now, (SELECT hash FROM active) AS policy_hash,
   o.ref AS order_ref, o.status AS order_status, COALESCE(p.currency, o.currency) AS order_currency,
   o.placed_at, o.delivered_at, o.cancelled_at,
-  p.captured - p.reserved - p.refunded - p.refunded_elsewhere + ${known.held} AS refundable,
+  payment_left(p) + CASE WHEN p.other_currency IS NULL THEN ${known.held} ELSE 0 END AS refundable,
   (COALESCE(p.refunded_elsewhere, 0) + COALESCE((
     SELECT sum(e.amount_minor) FROM total_entries e
     WHERE e.scope = $2 AND e.kind = 'refund'

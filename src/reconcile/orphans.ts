@@ -2,13 +2,7 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import {
-  contradictRejected,
-  effectEvidence,
-  refreshBalance,
-  reportDuplicate,
-  takeBack,
-} from "../dispatch/index.js";
+import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -17,9 +11,11 @@ import {
   openIncident,
   operationByProviderRef,
   paymentsWithNews,
+  takeToCompare,
   wasClosedKnowing,
 } from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
+import { missingEffects } from "./missing.js";
 
 /** States in which an effect at the provider is explained: it may happen, did happen, or was taken back. */
 const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
@@ -30,8 +26,12 @@ const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
   "CONFIRMED",
   "REVERSED",
 ]);
-/** Asked for one by one in a pass. */
-const MISSED_LIMIT = 1_000;
+/**
+ * Payments that one pass reads whole, whatever their age, so that a refund or a failure from before the window is found too: one call
+ * each, and none is read more than once a day.
+ */
+const COMPARED_LIMIT = 50;
+const COMPARED_EVERY_MS = 24 * 3_600_000;
 
 export interface SweepResult {
   /** false: the provider's list could not be read, and nothing was judged. */
@@ -39,9 +39,11 @@ export interface SweepResult {
   readonly effects: number;
   readonly orphans: number;
   readonly missing: number;
+  /** Payments that were read whole in their turn. */
+  readonly compared: number;
 }
 
-/** One pass over everything that the provider made within the window. */
+/** One pass over everything that the provider made within the window, and over some payments that were not read for long. */
 export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
   const [clock] = await ctx.db.sql<{ since: Date; now: Date }>(
     "reconcile.window",
@@ -55,7 +57,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
       { reason: listing.reason },
       "the provider's list could not be read; the books are compared later",
     );
-    return { read: false, effects: 0, orphans: 0, missing: 0 };
+    return { read: false, effects: 0, orphans: 0, missing: 0, compared: 0 };
   }
   let orphans = 0;
   const touched = new Set<string>();
@@ -64,22 +66,34 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     orphans += 1;
     if (effect.kind === "refund") touched.add(effect.target);
   }
-  // Without our mark it was made elsewhere, by a person or another program: the payment's own list tells how much is gone.
-  const unmarked = listing.effects.filter(
-    (effect) => effect.kind === "refund" && effect.operationId === null && !isDead(effect),
-  );
-  for (const paymentIntent of await paymentsWithNews(ctx.db, unmarked)) touched.add(paymentIntent);
-  // What they took is gone from the payment, whoever sent it.
+  // The payment's own list tells how much is gone, or is there again.
+  const refunds = listing.effects.filter(({ kind }) => kind === "refund");
+  for (const paymentIntent of await paymentsWithNews(ctx.db, refunds)) touched.add(paymentIntent);
   for (const paymentIntent of touched) {
     await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
   }
-  const missing = await missingEffects(
-    ctx,
-    clock.since,
-    // One that failed is listed, and is no effect.
-    new Set(listing.effects.filter((effect) => !isDead(effect)).map((effect) => effect.ref)),
-  );
-  return { read: true, effects: listing.effects.length, orphans, missing };
+  let missing = await missingEffects(ctx, { since: clock.since }, listing.effects);
+  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
+  for (const paymentIntent of whole) {
+    const found = await comparePayment(ctx, paymentIntent);
+    orphans += found.orphans;
+    missing += found.missing;
+  }
+  return { read: true, effects: listing.effects.length, orphans, missing, compared: whole.length };
+}
+
+/** One payment's whole list, held against everything that we have of it. */
+async function comparePayment(
+  ctx: ReconcileCtx,
+  paymentIntent: string,
+): Promise<{ orphans: number; missing: number }> {
+  const effects = await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
+  if (effects === null) return { orphans: 0, missing: 0 };
+  let orphans = 0;
+  for (const effect of effects) {
+    if (await isOrphan(ctx, effect)) orphans += 1;
+  }
+  return { orphans, missing: await missingEffects(ctx, { paymentIntent }, effects) };
 }
 
 /**
@@ -126,48 +140,3 @@ const isSecond = (operation: Operation, effect: ProviderEffect): boolean =>
   (operation.status === "CONFIRMED" || operation.status === "REVERSED") &&
   operation.providerRef !== null &&
   operation.providerRef !== effect.ref;
-
-/**
- * Confirmed within the window, older than the list's lag, not listed and not told of before: asked for by its reference before it is
- * missed.
- */
-async function missingEffects(ctx: ReconcileCtx, since: Date, listed: ReadonlySet<string>): Promise<number> {
-  const rows = await ctx.db.sql<{ id: OperationId; provider_ref: string }>(
-    "reconcile.confirmed_since",
-    `SELECT o.id, o.provider_ref FROM operations o
-      WHERE o.created_at >= $1 AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND o.provider_ref IS NOT NULL
-        AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
-        AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS l (ref) WHERE l.ref = o.provider_ref)
-        AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.dedupe_key = 'missing:' || o.id)
-      ORDER BY o.created_at DESC, o.id DESC LIMIT $3`,
-    [since, ctx.reconcile.orphanLagMs, MISSED_LIMIT, [...listed]],
-  );
-  let missing = 0;
-  for (const row of rows) {
-    const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
-    if (reading.read === "failed" || !reading.effects.every(isDead)) continue;
-    missing += 1;
-    const [dead] = reading.effects;
-    if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
-    await ctx.db.tx((tx) =>
-      openIncident(tx, ctx, {
-        kind: "missing_effect",
-        dedupeKey: `missing:${row.id}`,
-        operationId: row.id,
-        paymentId: null,
-        detail: { providerRef: row.provider_ref, says: dead?.status ?? "no such effect" },
-      }),
-    );
-  }
-  return missing;
-}
-
-/** It failed there after it was confirmed, and no webhook said so. */
-async function tookBack(ctx: ReconcileCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
-  const operation = await getOperation(ctx.db, id);
-  if (operation === null) return false;
-  return takeBack(ctx, operation, effect, {
-    actor: "system:reconcile",
-    evidence: effectEvidence(id, effect, "sweep"),
-  });
-}

@@ -81,7 +81,8 @@ export async function writePayments(tx: Tx, ids: Ids, file: ShopFile): Promise<v
      FROM jsonb_to_recordset($1::jsonb) AS r(id text, order_ref text, payment_intent text, currency text, captured bigint)
      JOIN orders o ON o.ref = r.order_ref ORDER BY r.order_ref
      ON CONFLICT (order_id) DO UPDATE SET payment_intent = excluded.payment_intent, currency = excluded.currency,
-       captured = excluded.captured, version = payments.version + 1, updated_at = countersign_now()
+       captured = excluded.captured, version = payments.version + 1, updated_at = countersign_now(),
+       compared_at = '-infinity'
      WHERE (payments.payment_intent, payments.currency, payments.captured)
        IS DISTINCT FROM (excluded.payment_intent, excluded.currency, excluded.captured)`,
     [JSON.stringify(rows)],

@@ -85,6 +85,8 @@ interface OrderRow extends OrderHeadRow {
   reserved: bigint;
   refunded: bigint;
   refunded_elsewhere: bigint;
+  other_currency: string | null;
+  left_minor: bigint;
 }
 interface ItemRow {
   ref: string;
@@ -118,7 +120,7 @@ const ORDER_SELECT = `
   SELECT o.id, o.ref, o.customer_id, o.status, o.currency, o.placed_at, o.delivered_at, o.cancelled_at, o.shipping_minor,
          o.version, c.ref AS customer_ref, c.name AS customer_name, c.email AS customer_email,
          p.id AS payment_id, p.payment_intent, p.currency AS payment_currency, p.captured, p.reserved, p.refunded,
-         p.refunded_elsewhere
+         p.refunded_elsewhere, p.other_currency, payment_left(p) AS left_minor
   FROM orders o JOIN customers c ON c.id = o.customer_id LEFT JOIN payments p ON p.order_id = o.id`;
 const SUBSCRIPTION_SELECT = `
   SELECT s.id, s.ref, s.customer_id, s.plan, s.status, s.provider_ref, s.current_period_end, s.cancel_at_period_end,
@@ -198,7 +200,8 @@ function paymentOf(row: OrderRow): Payment | null {
     reserved,
     refunded,
     refundedElsewhere: row.refunded_elsewhere,
-    refundable: captured - reserved - refunded - row.refunded_elsewhere,
+    otherCurrency: row.other_currency,
+    refundable: row.left_minor,
   };
 }
 

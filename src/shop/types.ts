@@ -25,7 +25,12 @@ export interface Payment {
   readonly reserved: bigint;
   readonly refunded: bigint;
   readonly refundedElsewhere: bigint;
-  /** captured − reserved − refunded − refundedElsewhere; negative after a correction below what was spent. */
+  /** The provider shows a refund in this currency, which cannot be counted in the payment's; null: it does not. */
+  readonly otherCurrency: string | null;
+  /**
+   * captured − reserved − refunded − refundedElsewhere; negative after a correction below what was spent, never above 0 while
+   * the provider shows another currency.
+   */
   readonly refundable: bigint;
 }
 

@@ -151,7 +151,11 @@ describe("refunds made elsewhere", () => {
       effectFor(open, { ref: "re_foreign", operationId: null }),
     ];
     const unexplained = await ledger.unexplainedRefunds(ctx.db, "pi_1", refunds);
-    expect(unexplained.map(({ ref }) => ref).sort()).toEqual(["re_again", "re_foreign", "re_open_again"]);
+    expect(unexplained.map(({ effect }) => effect.ref).sort()).toEqual([
+      "re_again",
+      "re_foreign",
+      "re_open_again",
+    ]);
   });
 
   test("stay counted when an older list is written after a newer one, until the provider takes the refund itself back", async () => {

@@ -93,11 +93,8 @@ async function getOrder(ctx: ReadCtx, db: Db | Tx, scope: Scope, reference: stri
 }
 
 /** Captured less everything spent, set aside, or refunded outside; never below zero. Minor units. */
-export function refundableMinor(order: OrderFacts): bigint {
-  if (order.payment === null) return 0n;
-  const { captured, reserved, refunded, refundedElsewhere } = order.payment;
-  const left = captured - reserved - refunded - refundedElsewhere;
-  return left > 0n ? left : 0n;
+export function refundableMinor({ payment }: OrderFacts): bigint {
+  return payment === null || payment.refundable < 0n ? 0n : payment.refundable;
 }
 
 function paymentFacts(order: OrderFacts): Json {
@@ -121,6 +118,12 @@ function orderNotes(order: OrderFacts, live: readonly Operation[]): string[] {
   else if (refundableMinor(order) === 0n) notes.push("Nothing is left to refund on this order.");
   const elsewhere = order.payment?.refundedElsewhere ?? 0n;
   if (elsewhere > 0n) notes.push(`${show(elsewhere, order.currency)} was refunded outside this system.`);
+  const other = order.payment?.otherCurrency ?? null;
+  if (other !== null) {
+    notes.push(
+      `The provider shows a refund in ${other}: nothing can be refunded until on-call has looked into it.`,
+    );
+  }
   for (const operation of live) notes.push(operationNote(operation));
   return notes;
 }

@@ -24,11 +24,13 @@ const LABELS: Readonly<Record<string, string>> = {
   known: "Confirmed by",
   names: "Carries the id",
   operationStatus: "Operation is",
+  paidIn: "Paid in",
   providerRef: "Provider reference",
   ref: "Provider reference",
   reserved: "Set aside",
   says: "Provider says",
   second: "Second effect",
+  shownIn: "Provider shows",
   was: "It was",
 };
 

@@ -333,6 +333,7 @@ export const INCIDENT_KINDS = [
   "freeze_tripped",
   "row_changed",
   "made_differently",
+  "other_currency",
 ] as const;
 export type IncidentKind = (typeof INCIDENT_KINDS)[number];
 
@@ -490,6 +491,13 @@ function incidentWords(kind: IncidentKind): IncidentWords {
         meaning:
           "The provider did something else than this operation asked for, so it is not counted as done.",
         next: "Two people press Reject on the operation's card; finance puts right what the customer has.",
+      };
+    case "other_currency":
+      return {
+        title: "refund in another currency",
+        meaning:
+          "The provider shows a refund on this payment in another currency than it was paid in. It cannot be counted, so nothing can be refunded on this payment.",
+        next: "Compare the order with the provider. If the shop has the wrong currency, correct its file and import it again; else refund there, and tell finance.",
       };
     default:
       return assertNever(kind, "incident kind");

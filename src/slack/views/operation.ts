@@ -47,7 +47,7 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
        o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
        o.created_at, o.updated_at,
        f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
-       coalesce((SELECT greatest(p.captured - p.reserved - p.refunded - p.refunded_elsewhere, 0) FROM payments p
+       coalesce((SELECT greatest(payment_left(p), 0) FROM payments p
          WHERE p.order_id = o.order_id), 0) AS left_minor,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)

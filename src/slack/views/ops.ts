@@ -150,6 +150,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     currency: string | null;
     order_ref: string | null;
     detail: JsonObject;
+    ended: string[];
     closed_by: string | null;
     closed_at: Date | null;
     close_reason: string | null;
@@ -157,7 +158,11 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
   }>(
     "slack.incident",
     `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, p.currency, r.ref AS order_ref, i.detail, i.closed_by, i.closed_at,
-            i.close_reason, i.created_at
+            i.close_reason, i.created_at, ARRAY(
+              SELECT t.ref FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+              WHERE i.payment_id IS NOT NULL AND EXISTS (
+                SELECT 1 FROM provider_evidence e WHERE e.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
+              ORDER BY 1) AS ended
        FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
     [id],
   );
@@ -171,6 +176,9 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ...(row.order_ref === null ? [] : [["Order", row.order_ref] as const]),
       ...(row.payment === null ? [] : [["Payment", row.payment] as const]),
       ...incidentDetail(row.detail, row.currency),
+      ...(row.ended.length === 0
+        ? []
+        : [["Came to nothing since", `${row.ended.join(", ")}: does not count any more`] as const]),
     ],
     closedBy: row.closed_by,
     closedAt: row.closed_at,

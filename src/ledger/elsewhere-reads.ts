@@ -1,0 +1,206 @@
+/** What the provider shows of a payment or subscription beside our own operations: reading. `elsewhere.ts` writes. */
+import type { SqlRunner } from "../db/connect.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
+import type { ListingContext } from "../domain/judge-listing.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
+import { type Uncovered, uncovered } from "../domain/uncovered.js";
+
+interface Known {
+  id: OperationId;
+  provider_ref: string | null;
+  status: OperationStatus;
+  amount_minor: bigint;
+}
+
+/** $1 payment intent. All our refunds on it, whatever became of them. */
+const ON_PAYMENT = `
+SELECT o.id, o.provider_ref, o.status, o.amount_minor FROM operations o JOIN payments p ON p.order_id = o.order_id
+WHERE p.payment_intent = $1 AND o.kind = 'refund'`;
+
+/** $1 the provider's subscription. */
+const ON_SUBSCRIPTION = `
+SELECT o.id, o.provider_ref, o.status, o.amount_minor FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
+WHERE s.provider_ref = $1`;
+
+type Target = { readonly paymentIntent: string } | { readonly providerSubscription: string };
+
+const onTarget = (on: SqlRunner, target: Target): Promise<Known[]> =>
+  "paymentIntent" in target
+    ? on.sql<Known>("ledger.on_payment", ON_PAYMENT, [target.paymentIntent])
+    : on.sql<Known>("ledger.on_subscription", ON_SUBSCRIPTION, [target.providerSubscription]);
+
+/** $1 references. Of which the provider has said that they came to nothing: it never takes that back. */
+const DEAD = `
+SELECT DISTINCT provider_ref AS ref FROM provider_evidence
+WHERE provider_ref = ANY($1::text[]) AND payload ->> 'status' IN ('failed', 'canceled')`;
+
+/**
+ * What no operation's own money covers of the refunds on a payment's list: made elsewhere, under the id of an operation that holds
+ * nothing, a second one under an operation's id, or more than was asked for. Failed ones are none, also where the list is older
+ * than the news.
+ */
+export async function unexplainedRefunds(
+  on: SqlRunner,
+  paymentIntent: string,
+  effects: readonly ProviderEffect[],
+): Promise<Uncovered[]> {
+  const known = await onTarget(on, { paymentIntent });
+  const [payment] = await on.sql<{ currency: string }>(
+    "ledger.currency_of",
+    "SELECT currency FROM payments WHERE payment_intent = $1",
+    [paymentIntent],
+  );
+  const dead = await on.sql<{ ref: string }>("ledger.known_dead", DEAD, [effects.map(({ ref }) => ref)]);
+  const gone = new Set(dead.map(({ ref }) => ref));
+  return uncovered(
+    effects.filter(({ ref }) => !gone.has(ref)),
+    known.map((one) => ({
+      id: one.id,
+      status: one.status,
+      amountMinor: one.amount_minor,
+      providerRef: one.provider_ref,
+    })),
+    payment?.currency ?? null,
+  );
+}
+
+const referencesOf = (known: readonly Known[]): Map<string, OperationId> =>
+  new Map(known.flatMap(({ id, provider_ref }) => (provider_ref === null ? [] : [[provider_ref, id]])));
+
+/** $1 references, $2 time. Seen on a list and recorded before that time. */
+const SEEN = `
+SELECT DISTINCT provider_ref FROM provider_evidence
+WHERE provider_ref = ANY($1::text[]) AND operation_id IS NULL AND at < $2::timestamptz`;
+
+/**
+ * What `judgeListing` needs to know about a listing read for this operation, whose references are `listed`. Seen before means:
+ * recorded as made elsewhere before our first attempt began, or, before there was one, before we were asked.
+ */
+export async function listingContext(
+  on: SqlRunner,
+  operation: Operation,
+  listed: readonly string[],
+): Promise<ListingContext> {
+  const target: Target =
+    operation.providerSubscription === null
+      ? { paymentIntent: operation.paymentIntent ?? "" }
+      : { providerSubscription: operation.providerSubscription };
+  const known = await onTarget(on, target);
+  const seen = await on.sql<{ provider_ref: string }>("ledger.seen_before", SEEN, [
+    listed,
+    operation.firstClaimedAt ?? operation.createdAt,
+  ]);
+  const [payment] = await on.sql<{ captured: bigint }>(
+    "ledger.captured",
+    "SELECT captured FROM payments WHERE payment_intent = $1",
+    [operation.paymentIntent],
+  );
+  return {
+    known: referencesOf(known),
+    operations: new Set(known.map(({ id }) => id)),
+    seenBefore: new Set(seen.map(({ provider_ref }) => provider_ref)),
+    capturedMinor: payment?.captured ?? null,
+  };
+}
+
+/** $1 payment intent, $2 references that are listed now. What was seen as made elsewhere before, and is not on this list. */
+const SEEN_AND_NOT_LISTED = `
+SELECT provider_ref AS ref, (payload ->> 'amount')::bigint AS amount, payload ->> 'currency' AS currency,
+  payload ->> 'operation' AS operation, (payload ->> 'createdAt')::timestamptz AS created_at
+FROM provider_evidence
+WHERE operation_id IS NULL AND payload ->> 'paymentIntent' = $1 AND payload ->> 'amount' IS NOT NULL
+  AND provider_ref <> ALL($2::text[])`;
+
+interface SeenRow {
+  ref: string;
+  amount: bigint;
+  currency: string;
+  operation: string | null;
+  created_at: Date;
+}
+
+/**
+ * Refunds that were seen as made elsewhere on this payment, and that a list does not show. A list may be older than they are, or
+ * behind: only the provider's word about the refund itself takes it away.
+ */
+export async function seenAndNotListed(
+  on: SqlRunner,
+  paymentIntent: string,
+  listed: readonly ProviderEffect[],
+): Promise<ProviderEffect[]> {
+  const rows = await on.sql<SeenRow>("ledger.seen_and_not_listed", SEEN_AND_NOT_LISTED, [
+    paymentIntent,
+    listed.map(({ ref }) => ref),
+  ]);
+  return rows.map((row) => ({
+    ref: row.ref,
+    kind: "refund",
+    target: paymentIntent,
+    amountMinor: row.amount,
+    currency: row.currency,
+    status: "seen",
+    pendingReason: null,
+    failureReason: null,
+    operationId: row.operation,
+    createdAt: row.created_at,
+  }));
+}
+
+/**
+ * $1 references, $2 their payment intents, $3 minor units, $4 currencies, $5 operations that they name, $6 whether they came to nothing.
+ * A living one is news unless it was seen before or an operation covers it alone; a dead one, when it was seen alive.
+ */
+const NEWS_OF_PAYMENT = `
+SELECT DISTINCT l.payment_intent
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::boolean[])
+  AS l (ref, payment_intent, amount, currency, operation, dead)
+JOIN payments p ON p.payment_intent = l.payment_intent
+WHERE CASE WHEN l.dead
+  THEN EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || l.ref)
+    AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere_dead:' || l.ref)
+  ELSE NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || l.ref)
+    AND NOT EXISTS (
+      SELECT 1 FROM operations o WHERE o.provider_ref = l.ref AND o.status = 'CONFIRMED' AND o.amount_minor >= l.amount)
+    AND NOT EXISTS (
+      SELECT 1 FROM operations o WHERE o.id = l.operation AND o.kind = 'refund' AND o.order_id = p.order_id
+        AND o.amount_minor >= l.amount AND upper(l.currency) = upper(p.currency)
+        AND o.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED'))
+  END
+ORDER BY 1`;
+
+/** Payments of ours on which one of these refunds is news: more left than our operations cover, or what counted as gone came to nothing. */
+export async function paymentsWithNews(on: SqlRunner, effects: readonly ProviderEffect[]): Promise<string[]> {
+  const rows = await on.sql<{ payment_intent: string }>("ledger.news_of_payment", NEWS_OF_PAYMENT, [
+    effects.map(({ ref }) => ref),
+    effects.map(({ target }) => target),
+    effects.map(({ amountMinor }) => amountMinor),
+    effects.map(({ currency }) => currency),
+    effects.map(({ operationId }) => operationId),
+    effects.map((effect) => isDead(effect)),
+  ]);
+  return rows.map(({ payment_intent }) => payment_intent);
+}
+
+/**
+ * $1 rows, $2 milliseconds. Payments that nobody has read whole for that long, the longest unread first; they count as read now.
+ */
+const TAKE_TO_COMPARE = `
+UPDATE payments p SET compared_at = countersign_now()
+FROM (
+  SELECT id FROM payments WHERE compared_at <= countersign_now() - $2::bigint * interval '1 millisecond'
+  ORDER BY compared_at, id LIMIT $1::int FOR NO KEY UPDATE SKIP LOCKED
+) due
+WHERE p.id = due.id RETURNING p.payment_intent`;
+
+/** The next payments whose whole list is to be compared, each taken by one sweep. */
+export async function takeToCompare(
+  on: SqlRunner,
+  options: { limit: number; unreadMs: number },
+): Promise<string[]> {
+  const rows = await on.sql<{ payment_intent: string }>("ledger.take_to_compare", TAKE_TO_COMPARE, [
+    options.limit,
+    options.unreadMs,
+  ]);
+  return rows.map(({ payment_intent }) => payment_intent);
+}

@@ -1,0 +1,109 @@
+/** Confirmed operations that the provider does not show, or shows as failed. */
+import { effectEvidence, takeBack } from "../dispatch/index.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
+import { getOperation, openIncident, recordEvidence } from "../ledger/index.js";
+import type { ReconcileCtx } from "./context.js";
+
+/** Asked for one by one in a pass. */
+const MISSED_LIMIT = 1_000;
+
+/** Which operations: those of the sweep's window, or all of one payment. */
+export type MissingScope = { readonly since: Date } | { readonly paymentIntent: string };
+
+/**
+ * SQL: operation `o` was told of as missing, and has not been shown since. What was closed, shown again and goes missing once more is
+ * a finding of its own.
+ */
+const TOLD = `EXISTS (
+  SELECT 1 FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect'
+    AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id))`;
+
+/** $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed and alive. */
+const confirmedAndNotListed = (scope: string): string => `
+SELECT o.id, o.provider_ref, (
+    SELECT count(*) FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect')::int AS told
+FROM operations o
+WHERE ${scope} AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND o.provider_ref IS NOT NULL
+  AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
+  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS l (ref) WHERE l.ref = o.provider_ref)
+  AND NOT ${TOLD}
+ORDER BY o.created_at DESC, o.id DESC LIMIT $3`;
+
+const SINCE = confirmedAndNotListed("o.created_at >= $1");
+const ON_PAYMENT = confirmedAndNotListed(
+  "o.order_id = (SELECT order_id FROM payments WHERE payment_intent = $1)",
+);
+
+/**
+ * Confirmed, older than the list's lag, not listed and not told of before: asked for by its reference before it is missed. Returns how
+ * many there were.
+ */
+export async function missingEffects(
+  ctx: ReconcileCtx,
+  scope: MissingScope,
+  effects: readonly ProviderEffect[],
+): Promise<number> {
+  // One that failed is listed, and is no effect.
+  const listed = effects.filter((effect) => !isDead(effect)).map(({ ref }) => ref);
+  await noteShownAgain(ctx, listed);
+  const rows = await ctx.db.sql<{ id: OperationId; provider_ref: string; told: number }>(
+    "since" in scope ? "reconcile.confirmed_since" : "reconcile.confirmed_on_payment",
+    "since" in scope ? SINCE : ON_PAYMENT,
+    ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, MISSED_LIMIT, listed],
+  );
+  let missing = 0;
+  for (const row of rows) {
+    const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+    if (reading.read === "failed" || !reading.effects.every(isDead)) continue;
+    missing += 1;
+    const [dead] = reading.effects;
+    if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
+    await ctx.db.tx((tx) =>
+      openIncident(tx, ctx, {
+        kind: "missing_effect",
+        dedupeKey: row.told === 0 ? `missing:${row.id}` : `missing:${row.id}:${row.told + 1}`,
+        operationId: row.id,
+        paymentId: null,
+        detail: { providerRef: row.provider_ref, says: dead?.status ?? "no such effect" },
+      }),
+    );
+  }
+  return missing;
+}
+
+/** $1 references that are listed and alive. Incidents, closed by now, that told of one of them as missing. */
+const MISSED_BEFORE = `
+SELECT i.id, o.id AS operation, o.provider_ref AS ref FROM incidents i JOIN operations o ON o.id = i.operation_id
+WHERE i.kind = 'missing_effect' AND i.status = 'closed' AND o.provider_ref = ANY($1::text[])
+  AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id)`;
+
+/** Keeps that an effect is there again whose absence a person has dealt with. */
+async function noteShownAgain(ctx: ReconcileCtx, listed: readonly string[]): Promise<void> {
+  const rows = await ctx.db.sql<{ id: string; operation: OperationId; ref: string }>(
+    "reconcile.missed_before",
+    MISSED_BEFORE,
+    [listed],
+  );
+  for (const { id, operation, ref } of rows) {
+    await ctx.db.tx((tx) =>
+      recordEvidence(tx, ctx, {
+        operationId: operation,
+        source: "sweep",
+        providerRef: ref,
+        dedupeKey: `shown_again:${id}`,
+        payload: { ref, incident: id },
+      }),
+    );
+  }
+}
+
+/** It failed there after it was confirmed, and no webhook said so. */
+async function tookBack(ctx: ReconcileCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
+  const operation = await getOperation(ctx.db, id);
+  if (operation === null) return false;
+  return takeBack(ctx, operation, effect, {
+    actor: "system:reconcile",
+    evidence: effectEvidence(id, effect, "sweep"),
+  });
+}
