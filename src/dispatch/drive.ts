@@ -13,6 +13,7 @@ import {
   executeLocal,
   getOperation,
   openIncident,
+  otherCurrencyOn,
   voidOperation,
 } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
@@ -42,7 +43,7 @@ export async function drive(ctx: DispatchCtx, operationId: OperationId): Promise
   const guard = operation.approvalId === null ? undefined : await approvalGuard(ctx, operation);
   if (ctx.contracts[operation.kind].local) return driveLocal(ctx, operation, guard);
 
-  const stopped = await lookBeforeFirstSend(ctx, operation);
+  const stopped = (await stopClosed(ctx, operation)) ?? (await lookBeforeFirstSend(ctx, operation));
   if (stopped !== null) return stopped;
   await failpoint("dispatch.before_claim");
   const claimed = await claim(ctx, {
@@ -93,6 +94,17 @@ async function lookBeforeFirstSend(ctx: DispatchCtx, operation: Operation): Prom
   return voidFor(ctx, operation.id, {
     code: "effect_elsewhere",
     detail: `Not sent: the provider shows ${refs}, which no operation here explains. Check it there before asking again.`,
+  });
+}
+
+/** The provider shows money in another currency on its payment since: nothing is sent there until a person has looked. */
+async function stopClosed(ctx: DispatchCtx, operation: Operation): Promise<Operation | null> {
+  const { paymentIntent } = operation;
+  const other = paymentIntent === null ? null : await otherCurrencyOn(ctx.db, paymentIntent);
+  if (other === null) return null;
+  return voidFor(ctx, operation.id, {
+    code: "other_currency",
+    detail: `Not sent: the provider shows a refund in ${other} on this payment, which was paid in ${operation.currency}. On-call looks into it.`,
   });
 }
 

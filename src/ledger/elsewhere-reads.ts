@@ -204,3 +204,13 @@ export async function takeToCompare(
   ]);
   return rows.map(({ payment_intent }) => payment_intent);
 }
+
+/** The currency that the provider shows on this payment and that cannot be counted in its own; null: there is none. */
+export async function otherCurrencyOn(on: SqlRunner, paymentIntent: string): Promise<string | null> {
+  const [row] = await on.sql<{ other_currency: string | null }>(
+    "ledger.other_currency_on",
+    "SELECT other_currency FROM payments WHERE payment_intent = $1",
+    [paymentIntent],
+  );
+  return row?.other_currency ?? null;
+}

@@ -23,6 +23,7 @@ export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./con
 export { recordElsewhere } from "./elsewhere.js";
 export {
   listingContext,
+  otherCurrencyOn,
   paymentsWithNews,
   seenAndNotListed,
   takeToCompare,

@@ -96,7 +96,7 @@ const NOT_VOUCHED: Readonly<Record<string, Readonly<Record<string, readonly stri
       "currency",
       "captured",
     ],
-    bookkeeping: ["version", "updated_at"],
+    bookkeeping: ["version", "updated_at", "compared_at"],
   },
   policy_versions: {
     "must hash to its name whenever it is read, or nothing is judged by it": ["hash", "parsed"],

@@ -1,0 +1,373 @@
+/**
+ * What the provider shows beyond what was asked for, in another currency, or not any more: counted once, at once, and given back when it
+ * came to nothing, whoever sees it and in whatever order.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/app/system.js";
+import { refreshBalance } from "../../src/dispatch/index.js";
+import type { OperationId } from "../../src/domain/ids.js";
+import { closeIncident, reopen, resolve, secondResolve } from "../../src/ledger/index.js";
+import { sweepOrphans } from "../../src/reconcile/index.js";
+import { signatureHeader } from "../../src/sandbox/payments/index.js";
+import { readIncident } from "../../src/slack/views/ops.js";
+import { WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { type CaseWorld, withCaseWorld } from "./case-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withCaseWorld(payments);
+const DAYS_MS = 3 * 24 * 3_600_000;
+let w: CaseWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+});
+
+interface Books {
+  reserved: number;
+  refunded: number;
+  elsewhere: number;
+}
+
+async function books(): Promise<Books> {
+  const [row] = await database.db.sql<Books>(
+    undefined,
+    "SELECT reserved::int, refunded::int, refunded_elsewhere::int AS elsewhere FROM payments",
+  );
+  if (row === undefined) throw new Error("no payment");
+  return row;
+}
+
+const incidents = (): Promise<{ id: string; kind: string; status: string }[]> =>
+  database.db.sql(undefined, "SELECT id, kind, status FROM incidents ORDER BY created_at, id");
+const kinds = async (): Promise<string[]> => (await incidents()).map(({ kind }) => kind);
+
+const signed = (body: Buffer): string =>
+  signatureHeader(body.toString("utf8"), WEBHOOK_SECRET, Math.floor(systemClock.now().getTime() / 1000));
+
+/** Every webhook that the provider made, the last first, each twice. */
+async function hearAll(): Promise<void> {
+  const bodies = (await w.control.events()).map(({ body }) => Buffer.from(body)).reverse();
+  for (const body of [...bodies, ...bodies])
+    expect(await w.hear(w.worker("app"), body, signed(body))).toBe(200);
+}
+
+/** What a person would see before they decide. */
+async function proofOf(id: OperationId) {
+  const operation = await w.now(id);
+  const listing = await w.worker("w").provider.list(operation, { timeoutMs: 3_000 });
+  const effect =
+    listing.read === "complete" ? listing.effects.find((one) => one.operationId === id) : undefined;
+  if (effect === undefined) throw new Error("the provider shows nothing");
+  return { operation, effect };
+}
+
+/** Two people close it as not carried out as asked. */
+async function closedAsOther(id: OperationId): Promise<void> {
+  const { operation, effect } = await proofOf(id);
+  const probe = { says: "committed", effect, postcondition: "fails", differs: ["amount"] } as const;
+  const ctx = w.worker("ops");
+  const asked = await resolve(ctx, {
+    operationId: id,
+    expectedVersion: operation.version,
+    verb: "reject",
+    by: "U_ONC1",
+    reason: "another amount",
+    evidenceRef: effect.ref,
+    probe,
+    needsSecond: true,
+    secondWithinMs: 60_000,
+  });
+  if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+  const agreed = await secondResolve(ctx, {
+    resolutionId: asked.resolution.id,
+    by: "U_ONC2",
+    verdict: "agree",
+    note: null,
+    probe,
+  });
+  expect(agreed).toMatchObject({ outcome: "applied", operation: { status: "REJECTED" } });
+}
+
+async function reopened(id: OperationId): Promise<void> {
+  const { version } = await w.now(id);
+  const again = await reopen(w.worker("ops"), {
+    operationId: id,
+    expectedVersion: version,
+    by: "U_ONC1",
+    reason: "a wrong click",
+    evidenceRef: "ticket",
+  });
+  expect(again).toMatchObject({ outcome: "reopened" });
+}
+
+describe("the provider makes more than was asked for", () => {
+  let id: OperationId;
+  beforeEach(async () => {
+    await w.order({ ref: "ORD-1", captured: 5_000 });
+    w.control.arm({ kind: "wrong_answer", amount: 3_000 });
+    id = await w.prepared("ORD-1", 2_000n);
+  });
+
+  it("the rest counts as gone with the answer, and a refund that no longer fits is not prepared", async () => {
+    expect(await w.look(w.worker("w"), id)).toMatchObject({ status: "OUTCOME_UNKNOWN" });
+    expect(await books()).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 1_000 });
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "QUARANTINED" });
+    expect((await w.ask("ORD-1", 2_500n)).outcomes).toMatchObject([
+      { outcome: "insufficient", leftMinor: 2_000n },
+    ]);
+    expect(await kinds()).toEqual(["made_differently"]);
+    expect(await w.posts()).toHaveLength(1);
+    await w.intact();
+  });
+
+  it("the sum is right whatever the case ends as, however often it is opened again, and whoever hears of it between", async () => {
+    await w.work(w.worker("w"), id);
+    const held = { reserved: 2_000, refunded: 0, elsewhere: 1_000 };
+    const closed = { reserved: 0, refunded: 0, elsewhere: 3_000 };
+    for (const step of [
+      { make: async () => {}, is: held },
+      { make: hearAll, is: held },
+      { make: () => closedAsOther(id), is: closed },
+      { make: hearAll, is: closed },
+      { make: async () => void (await sweepOrphans(w.worker("s"))), is: closed },
+      { make: () => reopened(id), is: held },
+      { make: async () => void (await sweepOrphans(w.worker("s"))), is: held },
+      { make: () => closedAsOther(id), is: closed },
+      { make: () => reopened(id), is: held },
+      { make: hearAll, is: held },
+      { make: () => closedAsOther(id), is: closed },
+    ]) {
+      await step.make();
+      expect(await books()).toEqual(step.is);
+      await w.intact();
+    }
+    expect((await w.control.counts()).amounts).toEqual({ gbp: 3_000 });
+    expect(await w.posts()).toHaveLength(1);
+  });
+
+  it("a person who confirms while the provider cannot be read confirms what was asked for; the rest stays gone", async () => {
+    await w.work(w.worker("w"), id);
+    const { operation, effect } = await proofOf(id);
+    const confirmed = await resolve(w.worker("ops"), {
+      operationId: id,
+      expectedVersion: operation.version,
+      verb: "confirm",
+      by: "U_ONC1",
+      reason: "seen in the dashboard",
+      evidenceRef: effect.ref,
+      probe: { says: "unknown", reason: "away" },
+      needsSecond: false,
+      secondWithinMs: 60_000,
+    });
+    expect(confirmed).toMatchObject({ outcome: "applied" });
+    const right = { reserved: 0, refunded: 2_000, elsewhere: 1_000 };
+    expect(await books()).toEqual(right);
+    await hearAll();
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toEqual(right);
+    await w.intact();
+  });
+
+  it("and takes it back: everything of it is free again", async () => {
+    await w.work(w.worker("w"), id);
+    await closedAsOther(id);
+    const [effect] = await w.control.effects();
+    await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 0 });
+    await reopened(id);
+    expect(await books()).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 0 });
+    await w.intact();
+  });
+
+  it("the last to write decides nothing: sweep, webhooks, a reading and two people at once", async () => {
+    await w.work(w.worker("w"), id);
+    for (let round = 0; round < 4; round += 1) {
+      const balance = { paymentIntent: "pi_ORD-1", providerSubscription: null };
+      await Promise.all([
+        closedAsOther(id),
+        sweepOrphans(w.worker("s")),
+        hearAll(),
+        refreshBalance(w.worker("r"), balance),
+        refreshBalance(w.worker("q"), balance),
+      ]);
+      expect(await books(), `round ${round}`).toEqual({ reserved: 0, refunded: 0, elsewhere: 3_000 });
+      await Promise.all([
+        reopened(id),
+        sweepOrphans(w.worker("s")),
+        hearAll(),
+        refreshBalance(w.worker("r"), balance),
+      ]);
+      expect(await books(), `round ${round}`).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 1_000 });
+    }
+    await w.intact();
+  });
+});
+
+describe("a refund in the dashboard that fails later, of which no webhook tells", () => {
+  beforeEach(async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 17_000 });
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toMatchObject({ elsewhere: 17_000 });
+  });
+
+  const fails = async (): Promise<string> => {
+    const [effect] = await w.control.effects();
+    await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+    return effect?.id ?? "";
+  };
+
+  it("is given back when the books are compared, told in the log and on the card that told of it", async () => {
+    const ref = await fails();
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toMatchObject({ elsewhere: 0 });
+    const [incident] = await incidents();
+    const card = await readIncident(database.db, incident?.id ?? "");
+    expect(card?.detail).toContainEqual(["Came to nothing since", expect.stringContaining(ref)]);
+    expect(await kinds()).toEqual(["refunded_elsewhere"]);
+    const events = await database.db.sql<{ minor: number }>(
+      undefined,
+      "SELECT (body::jsonb #>> '{data,minor}')::int AS minor FROM operation_events WHERE subject LIKE 'payment:%' ORDER BY seq",
+    );
+    expect(events.map(({ minor }) => minor)).toEqual([17_000, 0]);
+    expect((await w.ask("ORD-1", 4_000n)).outcomes).toMatchObject([{ outcome: "prepared" }]);
+    await w.intact();
+  });
+
+  it("is given back although it was made before the sweep looks back", async () => {
+    await w.advance(DAYS_MS);
+    await fails();
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ effects: 0, compared: 1 });
+    expect(await books()).toMatchObject({ elsewhere: 0 });
+    expect(await sweepOrphans(w.worker("s")), "once a day").toMatchObject({ compared: 0 });
+  });
+
+  it("does not count again by a list that was read before it failed", async () => {
+    const ctx = w.worker("w");
+    const before = await ctx.provider.list(
+      { paymentIntent: "pi_ORD-1", providerSubscription: null },
+      { timeoutMs: 3_000 },
+    );
+    await fails();
+    await sweepOrphans(w.worker("s"));
+    const late = { ...ctx, provider: { ...ctx.provider, list: async () => before } };
+    await refreshBalance(late, { paymentIntent: "pi_ORD-1", providerSubscription: null });
+    expect(await books()).toMatchObject({ elsewhere: 0 });
+  });
+
+  it("a second one that comes to the same sum is told again", async () => {
+    await fails();
+    await sweepOrphans(w.worker("s"));
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 17_000 });
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toMatchObject({ elsewhere: 17_000 });
+    expect(await kinds()).toEqual(["refunded_elsewhere", "refunded_elsewhere"]);
+  });
+});
+
+describe("what is older than the sweep looks back", () => {
+  it("is found in its turn: a refund in the dashboard, and one of ours that failed", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
+    const [effect] = await w.control.effects();
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 1_000 });
+    await w.advance(DAYS_MS);
+    await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ effects: 0, compared: 1, missing: 1 });
+    expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 1_000 });
+    await w.intact();
+  });
+});
+
+describe("money of another currency", () => {
+  const left = async (): Promise<unknown> => (await w.ask("ORD-1", 1_000n)).outcomes;
+  const closedFor = [
+    { outcome: "insufficient", leftMinor: 0n, sentence: expect.stringMatching(/paid in GBP.*refund in JPY/) },
+  ];
+
+  it("is never added: nothing can be refunded, and the card names both, until the shop's currency is put right", async () => {
+    await w.h.order({ ref: "ORD-1", captured: 18_000, currency: "GBP" });
+    await w.control.seedPayment({ paymentIntent: "pi_ORD-1", amount: 18_000, currency: "JPY" });
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 10_000 });
+    await sweepOrphans(w.worker("s"));
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 0 });
+    expect(await left()).toMatchObject(closedFor);
+    expect(await kinds()).toEqual(["other_currency"]);
+    const [incident] = await incidents();
+    const detail = new Map((await readIncident(database.db, incident?.id ?? ""))?.detail);
+    expect(detail.get("Paid in")).toBe("GBP");
+    expect(detail.get("Amounts")).toMatch(/of ¥10,000 JPY/);
+    expect(detail.get("Captured")).toBe("£180.00 GBP");
+    await w.intact();
+
+    await w.h.order({ ref: "ORD-1", captured: 18_000, currency: "JPY" });
+    expect(await sweepOrphans(w.worker("s")), "what the shop corrected is read at once").toMatchObject({
+      compared: 1,
+    });
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 10_000 });
+    await w.intact();
+  });
+
+  it("under an operation's id parks it and closes the payment for others; it is open again when that came to nothing", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    w.control.arm({ kind: "wrong_answer", currency: "jpy" });
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await books()).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 0 });
+    expect(await left()).toMatchObject(closedFor);
+    await closedAsOther(id);
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 0 });
+    expect(await left()).toMatchObject(closedFor);
+    const [effect] = await w.control.effects();
+    await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+    await sweepOrphans(w.worker("s"));
+    expect(await left()).toMatchObject([{ outcome: "prepared" }]);
+    await w.intact();
+  });
+
+  it("stops what was prepared before it was seen", async () => {
+    await w.h.order({ ref: "ORD-1", captured: 18_000, currency: "GBP" });
+    await w.control.seedPayment({ paymentIntent: "pi_ORD-1", amount: 18_000, currency: "JPY" });
+    const id = await w.prepared("ORD-1", 2_000n);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 100 });
+    await sweepOrphans(w.worker("s"));
+    expect(await w.look(w.worker("w"), id)).toMatchObject({ status: "VOIDED" });
+    expect(await w.posts()).toEqual([]);
+    expect(await books()).toEqual({ reserved: 0, refunded: 0, elsewhere: 0 });
+    await w.intact();
+  });
+});
+
+describe("a confirmed refund that goes missing twice", () => {
+  it("is an incident of its own each time, and none while it stays away after a person has closed it", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const id = await w.prepared("ORD-1", 2_000n);
+    await w.work(w.worker("w"), id);
+    await w.advance(700_000);
+    const hide = (): string => w.control.arm({ kind: "lying_read", lie: "hide" });
+    const close = async (incident: string): Promise<void> => {
+      await database.db.tx((tx) =>
+        closeIncident(tx, w.worker("ops"), { id: incident, by: "U_ONC1", reason: "asked the provider" }),
+      );
+    };
+    const first = hide();
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    await close((await incidents())[0]?.id ?? "");
+    expect(await sweepOrphans(w.worker("s")), "closed, and still away").toMatchObject({ missing: 0 });
+    w.control.disarm(first);
+    expect(await sweepOrphans(w.worker("s")), "there again").toMatchObject({ missing: 0 });
+    hide();
+    expect(await sweepOrphans(w.worker("s")), "away again").toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("t"))).toMatchObject({ missing: 0 });
+    expect((await incidents()).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      "missing_effect closed",
+      "missing_effect open",
+    ]);
+    await w.intact();
+  });
+});
