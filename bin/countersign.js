@@ -10,12 +10,15 @@ ensureGenerated(root);
 process.setSourceMapsEnabled(true);
 await import(pathToFileURL(await entry()).href);
 
+/** Why nothing can be kept in .countersign: it may not be written, is a file, or is a link that leads nowhere or in a circle. */
+const NO_PLACE = ["EROFS", "EACCES", "EPERM", "ENOTDIR", "EEXIST", "ENOENT", "ELOOP"];
+
 /** The build; where there is none and nothing can be written, the sources themselves. */
 async function entry() {
   try {
     return await built(root);
   } catch (error) {
-    if (!["EROFS", "EACCES", "EPERM"].includes(error?.code)) throw error;
+    if (!NO_PLACE.includes(error?.code)) throw error;
     (await import("tsx/esm/api")).register();
     return path.join(root, "src/app/cli.ts");
   }

@@ -90,7 +90,13 @@ function ensureLinks() {
 }
 
 function withLock(path, fn) {
-  mkdirSync(dirname(path), { recursive: true });
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+  } catch (error) {
+    fail(
+      `${dirname(path)} cannot be used as a folder (${error.code}): move away what is there, and start again`,
+    );
+  }
   for (;;) {
     try {
       mkdirSync(path);

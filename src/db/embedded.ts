@@ -16,6 +16,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
+import { folderReason } from "../domain/text/file-reason.js";
 import { EmbeddedError } from "./embedded-error.js";
 import {
   checkExisting,
@@ -64,7 +65,11 @@ const KEEPER = fileURLToPath(new URL("./embedded-keeper.mjs", import.meta.url));
 export async function startEmbedded(options: EmbeddedOptions = {}): Promise<EmbeddedPostgres> {
   const binaries = locateBinaries();
   const wanted = resolve(options.dataDir ?? join(".countersign", "postgres"));
-  mkdirSync(dirname(wanted), { recursive: true });
+  try {
+    mkdirSync(dirname(wanted), { recursive: true });
+  } catch (error) {
+    throw new EmbeddedError(`${dirname(wanted)} cannot be made: ${folderReason(error)}`, error);
+  }
   const user = serverUser(wanted);
   const dataDir = reachableDataDir(wanted, user);
   checkExisting(binaries, dataDir);

@@ -1,5 +1,5 @@
 /** Files that a command is told to use: one sentence and exit code 2, whatever is wrong with them. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -23,6 +23,8 @@ test("what is written can be read", () => {
 describe("a file that cannot be used", () => {
   const nowhere = path.join(home, "nodir", "x.json");
   const inside = path.join(file, "x.json");
+  const dangling = path.join(home, "dangling");
+  symlinkSync(path.join(home, "nowhere"), dangling);
   const cases: [what: string, work: () => unknown, sentence: string][] = [
     [
       "written where no folder is",
@@ -38,6 +40,16 @@ describe("a file that cannot be used", () => {
       "a folder under a file",
       () => makeFolder(inside),
       `${inside} cannot be made: a part of that path is a file, not a folder.`,
+    ],
+    [
+      "a folder where a link leads nowhere",
+      () => makeFolder(dangling),
+      `${dangling} cannot be made: a part of that path is a link that leads nowhere.`,
+    ],
+    [
+      "a folder under a link that leads nowhere",
+      () => makeFolder(path.join(dangling, "x")),
+      `${path.join(dangling, "x")} cannot be made: a part of that path is a link that leads nowhere.`,
     ],
     [
       "a shop file that is not there",

@@ -1,13 +1,15 @@
 /** The build that a start loads: made as a script too, once for one state of the sources, and the same program as they are. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   copyFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -73,4 +75,41 @@ describe("bin/build.mjs", () => {
       /from "(?:@slack\/bolt|stripe|bullmq|@anthropic-ai\/sdk)"/,
     );
   });
+});
+
+describe("bin/countersign.js", () => {
+  const PLACES: [what: string, make: (place: string) => void][] = [
+    ["a file", (place) => writeFileSync(place, "")],
+    ["a link that leads nowhere", (place) => symlinkSync(join(tmpdir(), "countersign-nowhere"), place)],
+    ["a link to itself", (place) => symlinkSync(place, place)],
+  ];
+  it.each(PLACES)(
+    "starts from the sources where .countersign is %s",
+    { timeout: BUILD_MS },
+    (_what, make) => {
+      const root = mkdtempSync(join(tmpdir(), "countersign-start-"));
+      try {
+        for (const name of ["bin", "scripts"]) cpSync(name, join(root, name), { recursive: true });
+        mkdirSync(join(root, "src", "app"), { recursive: true });
+        writeFileSync(
+          join(root, "src", "app", "cli.ts"),
+          'console.log("from the sources" satisfies string);\n',
+        );
+        writeFileSync(join(root, "package.json"), '{ "type": "module" }');
+        writeFileSync(join(root, "tsconfig.json"), "{}");
+        symlinkSync(resolve("node_modules"), join(root, "node_modules"));
+        // What is generated is there already.
+        mkdirSync(join(root, "prisma"));
+        cpSync("prisma/schema.prisma", join(root, "prisma", "schema.prisma"));
+        mkdirSync(join(root, "src", "db", "generated"), { recursive: true });
+        copyFileSync("src/db/generated/.schema-hash", join(root, "src/db/generated/.schema-hash"));
+        make(join(root, ".countersign"));
+        const run = spawnSync(process.execPath, ["bin/countersign.js"], { cwd: root, encoding: "utf8" });
+        expect(run.stderr).toBe("");
+        expect(run.stdout).toBe("from the sources\n");
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+      }
+    },
+  );
 });

@@ -9,6 +9,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EROFS: "that disk is read-only",
   ENOSPC: "the disk is full",
   ENAMETOOLONG: "that name is too long",
+  ELOOP: "its links lead in a circle",
 };
 
 /** The reason as a part of a sentence; what is not known here keeps the words of the system. */
@@ -16,3 +17,9 @@ export function fileReason(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return REASONS[code] ?? (error instanceof Error ? error.message : String(error));
 }
+
+/** As `fileReason`, of a folder that was to be made with everything above it: what is missing then can only be behind a link. */
+export const folderReason = (error: unknown): string =>
+  error instanceof Error && "code" in error && error.code === "ENOENT"
+    ? "a part of that path is a link that leads nowhere"
+    : fileReason(error);

@@ -55,7 +55,7 @@ const ActionBody = z.looseObject({
   type: z.enum(["block_actions", "interactive_message"]),
   user: z.looseObject({ id }),
   trigger_id: z.string().optional(),
-  container: z.looseObject({}).optional(),
+  container: z.looseObject({ message_ts: z.string().optional() }).optional(),
   message: z.looseObject({ ts: z.string().optional(), thread_ts: z.string().optional() }).optional(),
   view: z.looseObject({ id: z.string(), hash: z.string().optional() }).optional(),
   channel: z.looseObject({ id: z.string() }).nullish(),
@@ -104,7 +104,7 @@ export function arrivalOf(body: unknown, channels: { readonly tickets: string })
     case "shortcut":
       return shortcutArrival(raw);
     default:
-      return { kind: "unreadable", why: `type ${String(raw["type"])}` };
+      return { kind: "unreadable", why: `type ${JSON.stringify(raw["type"])?.slice(0, 100)}` };
   }
 }
 
@@ -151,7 +151,7 @@ function actionArrival(raw: JsonObject): Arrival {
   if (!parsed.success) return { kind: "unreadable", why: "action without user or actions" };
   const { user, actions, container, message, view, channel, trigger_id } = parsed.data;
   const [action] = actions;
-  const place = view?.id ?? `${channel?.id ?? ""}/${message?.ts ?? String(container?.["message_ts"] ?? "")}`;
+  const place = view?.id ?? `${channel?.id ?? ""}/${message?.ts ?? container?.message_ts ?? ""}`;
   const key = ["action", place, action?.action_id, action?.action_ts ?? trigger_id, user.id].join(":");
   // The message and the view are ours and are never trusted: only where the click happened is kept.
   const stored = without(raw, ["token", "message", "state"]);
