@@ -5,13 +5,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { ensureGenerated } from "../scripts/ensure-generated.mjs";
 import { built } from "./build.mjs";
 
+/** Why nothing can be kept in .countersign: it may not be written, is a file, or is a link that leads nowhere or in a circle. */
+const NO_PLACE = ["EROFS", "EACCES", "EPERM", "ENOTDIR", "EEXIST", "ENOENT", "ELOOP"];
+
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 ensureGenerated(root);
 process.setSourceMapsEnabled(true);
 await import(pathToFileURL(await entry()).href);
-
-/** Why nothing can be kept in .countersign: it may not be written, is a file, or is a link that leads nowhere or in a circle. */
-const NO_PLACE = ["EROFS", "EACCES", "EPERM", "ENOTDIR", "EEXIST", "ENOENT", "ELOOP"];
 
 /** The build; where there is none and nothing can be written, the sources themselves. */
 async function entry() {

@@ -37,7 +37,7 @@ export async function vote(
   voter: Voter,
   { completes, decides }: { readonly completes: boolean; readonly decides: ReadPeople | null },
 ): Promise<{ approval: Approval; waitsFor: number }> {
-  storeVote(tx, ctx, approval, voter, "approve");
+  await storeVote(tx, ctx, approval, voter, "approve");
   const { releaseDecided } = ctx.hooks;
   const { runId, turnId } = approval;
   if (decides !== null && releaseDecided !== undefined && runId !== null && turnId !== null) {
@@ -89,7 +89,7 @@ export async function deny(
     approval: { approvalId: approval.id, votes: voteFacts(approval) },
   });
   if (!ending.moved) return null;
-  storeVote(tx, ctx, approval, voter, "deny");
+  await storeVote(tx, ctx, approval, voter, "deny");
   const after = await move(tx, ctx, approval, {
     to: "DENIED",
     endCode: how.code,
@@ -142,13 +142,13 @@ export async function expireNow(tx: Tx, ctx: RecordContext, approval: Approval):
   return after;
 }
 
-function storeVote(
+async function storeVote(
   tx: Tx,
   ctx: Pick<ApprovalsContext, "ids">,
   approval: Approval,
   voter: Voter,
   verdict: "approve" | "deny",
-): void {
+): Promise<void> {
   tx.later("approvals.vote", VOTE, [
     ctx.ids.next("vote_"),
     approval.id,
@@ -161,6 +161,13 @@ function storeVote(
     voter.cardVersion ?? approval.cardVersion,
     voter.seen === null || voter.seen === undefined ? null : JSON.stringify(voter.seen),
   ]);
+  await ledger.recordVote(tx, {
+    approvalId: approval.id,
+    userId: voter.userId,
+    verdict,
+    role: approval.role,
+    cardVersion: voter.cardVersion ?? approval.cardVersion,
+  });
 }
 
 // $1 id, $2 approval, $3 person, $4 user id, $5 verdict, $6 note, $7 role, $8 evidence, $9 card version, $10 where it was.

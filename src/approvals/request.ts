@@ -10,6 +10,7 @@ import type { Approval, ApprovalBinding, BoundAnswer } from "../domain/approval.
 import { CountersignError } from "../domain/errors.js";
 import type { ApprovalId } from "../domain/ids.js";
 import type { Judgement } from "../domain/ports/judge.js";
+import { recordAsked } from "../ledger/index.js";
 import { bindingHash, bindingToJson, changesToJson } from "./binding-json.js";
 import type { ApprovalsContext } from "./context.js";
 import { getApproval } from "./rows.js";
@@ -69,6 +70,14 @@ export async function request(tx: Tx, ctx: RequestContext, asked: ApprovalReques
     JSON.stringify(changesToJson(asked.changes ?? [])),
     times.expireAfterMinutes,
   ]);
+  await recordAsked(tx, {
+    id,
+    operationId: operation.id,
+    role: policy.role,
+    approvers: policy.approvers,
+    bindingHash: bindingHash(binding),
+    confirmAmount: policy.confirmAmount,
+  });
   await ctx.notices.touch(tx, { kind: "approval", id });
   tx.afterCommit(() => void ctx.wake("approval", id));
   const approval = await getApproval(tx, id);

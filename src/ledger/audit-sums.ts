@@ -5,6 +5,7 @@
 
 import type { SqlRunner } from "../db/connect.js";
 import { NOT_CANONICAL } from "./audit-check.js";
+import { DECISION_CHECKS } from "./audit-decisions.js";
 import { RECORD_CHECKS, type SumCheck } from "./audit-records.js";
 import type { BrokenLink } from "./types.js";
 
@@ -142,7 +143,11 @@ ORDER BY o.id LIMIT $1::int`,
 /** Appends what does not add up; at most `limit` rows of each check. */
 export async function checkSums(db: SqlRunner, broken: BrokenLink[], limit: number): Promise<void> {
   const unreadable = broken.some(({ problem }) => problem === NOT_CANONICAL);
-  for (const { name, what, problem, text, readsEvents } of [...CHECKS, ...RECORD_CHECKS]) {
+  for (const { name, what, problem, text, readsEvents } of [
+    ...CHECKS,
+    ...RECORD_CHECKS,
+    ...DECISION_CHECKS,
+  ]) {
     if (unreadable && readsEvents === true) continue;
     for (const { where } of await db.sql<{ where: string }>(name, text, [limit])) {
       broken.push({ what, where, operationId: idOf(what, where), seq: null, problem });

@@ -20,6 +20,7 @@ export { sealBlocks } from "./audit-blocks.js";
 export { checkSend, claim, claimIn, renewLease } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
+export { recordAsked, recordVote } from "./decision-events.js";
 export { recordElsewhere } from "./elsewhere.js";
 export {
   listingContext,

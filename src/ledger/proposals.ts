@@ -2,6 +2,7 @@
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { LedgerCtx } from "./context.js";
+import { recordProposalEnded } from "./decision-events.js";
 import { lockOperation } from "./endings.js";
 import { closeResolution, getResolution, staleProposal, staleProposals } from "./resolution-rows.js";
 import type { Resolution } from "./types.js";
@@ -17,6 +18,7 @@ export async function endProposal(
   if (closed === null) {
     throw new CountersignError("lost_lock", `resolution ${proposal.id} moved under its lock`);
   }
+  await recordProposalEnded(tx, closed);
   await ctx.notices.touch(tx, { kind: "resolution", id: proposal.id });
   await ctx.notices.touch(tx, { kind: "quarantine", id: proposal.operationId });
   return closed;

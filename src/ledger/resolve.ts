@@ -16,6 +16,7 @@ import { announce } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
+import { recordProposed } from "./decision-events.js";
 import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { toJsonObject } from "./json.js";
@@ -70,6 +71,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
       operationVersion: operation.version,
       expiresInMs: request.secondWithinMs,
     });
+    await recordProposed(tx, resolution);
     await ctx.notices.touch(tx, { kind: "resolution", id: resolution.id });
     await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
     return { outcome: "needs_second", resolution };

@@ -11,7 +11,13 @@ import { toJsonObject } from "./json.js";
 import { actorName } from "./subjects.js";
 
 /** What an event may be about. */
-export type AuditSubject = `freeze:${string}` | `incident:${string}` | `payment:${string}` | "policy";
+export type AuditSubject =
+  | `freeze:${string}`
+  | `incident:${string}`
+  | `payment:${string}`
+  | "policy"
+  | `approval:${string}`
+  | `resolution:${string}`;
 
 export const SUBJECT_EVENTS = [
   "freeze",
@@ -22,6 +28,10 @@ export const SUBJECT_EVENTS = [
   "incident_closed",
   "policy_activated",
   "refunded_elsewhere",
+  "approval_asked",
+  "voted",
+  "resolution_proposed",
+  "resolution_ended",
 ] as const;
 export type SubjectEventType = (typeof SUBJECT_EVENTS)[number];
 

@@ -51,11 +51,8 @@ const NOT_VOUCHED: Readonly<Record<string, Readonly<Record<string, readonly stri
   approvals: {
     "what a card showed; what was released is the operation's own": [
       "binding",
-      "binding_hash",
       "policy_hash",
       "answer_hash",
-      "role",
-      "confirm_amount",
       "card_version",
       "changes",
       "deny_note",
@@ -296,5 +293,58 @@ describe("a column changed by hand", () => {
     expect((await verifyAudit(database.db)).broken).toMatchObject([
       { operationId: waits, problem: "it was claimed before its cooling-off was over" },
     ]);
+  });
+});
+
+describe("a decision made up by hand before it is used", () => {
+  let approval: string;
+  beforeEach(async () => {
+    const held = await w.ask("ORD-2", 6_000n);
+    approval = held.approvals[0]?.id ?? "";
+    await w.h.click("U_FIN1", approval as never, "approve");
+    expect(await foundAfter("SELECT 1")).toEqual([]);
+  });
+  const another = (table: string, changes: object, where: string): string =>
+    `INSERT INTO ${table} SELECT (jsonb_populate_record(r, '${JSON.stringify(changes)}')).* FROM ${table} r WHERE ${where} LIMIT 1`;
+
+  it.each([
+    [
+      "a vote that nobody gave",
+      () =>
+        another(
+          "votes",
+          { id: "vote_x", approval_id: approval, person: "p", user_id: "U_SUP2" },
+          "verdict = 'approve'",
+        ),
+      "a vote about it is not what was voted",
+    ],
+    [
+      "another number of people asked for",
+      () => `UPDATE approvals SET approvers_needed = 2 WHERE id = '${approval}'`,
+      "its approval asks for something else",
+    ],
+    [
+      "another role asked for",
+      () => `UPDATE approvals SET role = 'oncall' WHERE id = '${approval}'`,
+      "its approval asks for something else",
+    ],
+    [
+      "an approval that nobody asked for",
+      () => another("approvals", { id: "apr_x", state: "VOIDED" }, `id = '${approval}'`),
+      "its approval asks for something else",
+    ],
+    [
+      "an approval that is gone",
+      () => `DELETE FROM approvals WHERE id = '${approval}'`,
+      "an approval of it is gone",
+    ],
+    [
+      "a person's decision that nobody took",
+      () => `INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, expires_at)
+        VALUES ('res_x', '${id}', 'reject', 'proposed', 1, 'U_ONC1', 'r', 'e', '{}', countersign_now() + interval '1 hour')`,
+      "a person's decision about it is not what the log tells",
+    ],
+  ])("%s is named", async (_what, statement, problem) => {
+    expect(await foundAfter(statement())).toEqual(expect.arrayContaining([expect.stringContaining(problem)]));
   });
 });

@@ -1,0 +1,76 @@
+/** What the log is told of people's decisions as they are given, before anything comes of them: approvals and votes, and proposals. */
+import type { Tx } from "../db/connect.js";
+import type { ApprovalId, OperationId } from "../domain/ids.js";
+import { recordSubjectEvent } from "./subject-events.js";
+import { actorName, textName } from "./subjects.js";
+import type { Resolution } from "./types.js";
+
+/** An approval is asked for: what it takes to give it. Joins the transaction that makes its row. */
+export function recordAsked(
+  tx: Tx,
+  asked: {
+    id: ApprovalId;
+    operationId: OperationId;
+    role: string;
+    approvers: number;
+    bindingHash: string;
+    confirmAmount: boolean;
+  },
+): Promise<void> {
+  const { id, operationId, ...data } = asked;
+  return recordSubjectEvent(tx, {
+    subject: `approval:${id}`,
+    type: "approval_asked",
+    actor: "system:approvals",
+    data: { operation: operationId, ...data },
+  });
+}
+
+/** A person's vote. Joins the transaction that stores it. */
+export function recordVote(
+  tx: Tx,
+  vote: {
+    approvalId: ApprovalId;
+    userId: string;
+    verdict: "approve" | "deny";
+    role: string;
+    cardVersion: number;
+  },
+): Promise<void> {
+  const { approvalId, userId, ...data } = vote;
+  return recordSubjectEvent(tx, {
+    subject: `approval:${approvalId}`,
+    type: "voted",
+    actor: `slack:${userId}`,
+    data,
+  });
+}
+
+/** A person's decision waits for a second one. Joins the transaction that stores it. */
+export async function recordProposed(tx: Tx, proposal: Resolution): Promise<void> {
+  await recordSubjectEvent(tx, {
+    subject: `resolution:${proposal.id}`,
+    type: "resolution_proposed",
+    actor: `slack:${proposal.by}`,
+    data: {
+      operation: proposal.operationId,
+      verb: proposal.verb,
+      reason: await textName(tx, proposal.reason),
+      evidence: await textName(tx, proposal.evidenceRef),
+    },
+  });
+}
+
+/** How it ended, and by whom. Joins the transaction that ends it. */
+export async function recordProposalEnded(tx: Tx, ended: Resolution): Promise<void> {
+  await recordSubjectEvent(tx, {
+    subject: `resolution:${ended.id}`,
+    type: "resolution_ended",
+    actor: ended.secondBy === null ? "system:ledger" : `slack:${ended.secondBy}`,
+    data: {
+      state: ended.state,
+      verdict: ended.secondVerdict,
+      second: ended.secondBy === null ? null : await actorName(tx, `slack:${ended.secondBy}`),
+    },
+  });
+}
