@@ -37,7 +37,8 @@ export async function vote(
   voter: Voter,
   { completes, decides }: { readonly completes: boolean; readonly decides: ReadPeople | null },
 ): Promise<{ approval: Approval; waitsFor: number }> {
-  await storeVote(tx, ctx, approval, voter, "approve");
+  // Its row is asked for first; the log is told while everything else is asked for.
+  const stored = storeVote(tx, ctx, approval, voter, "approve");
   const { releaseDecided } = ctx.hooks;
   const { runId, turnId } = approval;
   if (decides !== null && releaseDecided !== undefined && runId !== null && turnId !== null) {
@@ -47,6 +48,7 @@ export async function vote(
       releaseDecided(tx, { runId, turnId, people: decides }).catch((cause: unknown) => {
         throw new NotAtOnce("a turn could not be released with its last vote", { cause });
       }),
+      stored,
     ]);
     if (!released) {
       await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
@@ -58,12 +60,14 @@ export async function vote(
     const [after, waitsFor] = await Promise.all([
       move(tx, ctx, approval, { to: "APPROVED" }),
       tellTurn(tx, ctx, approval),
+      stored,
     ]);
     return { approval: after, waitsFor };
   }
   const [after] = await Promise.all([
     getApproval(tx, approval.id),
     ctx.notices.touch(tx, { kind: "approval", id: approval.id }),
+    stored,
   ]);
   return { approval: after ?? approval, waitsFor: 0 };
 }

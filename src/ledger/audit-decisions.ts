@@ -1,13 +1,13 @@
 /**
  * People's decisions as rows, held against the events that told of them when they were given: approvals and what they ask for, votes,
- * proposals and their second person. The log tells of these since migration 0009; of older ones it tells what came of them.
+ * proposals and their second person. The log tells of these since migration 0010; of older ones it tells what came of them.
  *
  * A person who was erased has no name here any more, and is passed over; their number still counts.
  */
 import type { SumCheck } from "./audit-records.js";
 
 /** SQL: since when the log tells of them. */
-const SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0009_other_currency')`;
+const SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0010_other_currency')`;
 
 export const DECISION_CHECKS: readonly SumCheck[] = [
   {

@@ -5,9 +5,9 @@
  */
 import type { Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
-import { type Canonical, canonicalJson, sha256Hex } from "../domain/canonical.js";
 import type { Actor } from "../domain/operation.js";
-import { toJsonObject } from "./json.js";
+import { eventHash } from "./event-sql.js";
+import { canonicalData } from "./json.js";
 import { actorName } from "./subjects.js";
 
 /** What an event may be about. */
@@ -36,54 +36,43 @@ export const SUBJECT_EVENTS = [
 export type SubjectEventType = (typeof SUBJECT_EVENTS)[number];
 
 /**
- * $1 subject. Its head, locked until the transaction ends, made where it is new; and the time after the lock was held. The row is
- * written, so that the transaction has its number before it draws an event's (see `audit-blocks.ts`).
+ * $1 subject. Its head, locked until the transaction ends, made where it is new. The row is written, so that the transaction has its
+ * number before it draws an event's (see `audit-blocks.ts`).
  */
 const LOCK_HEAD = `
 INSERT INTO audit_heads AS h (subject) VALUES ($1)
-ON CONFLICT (subject) DO UPDATE SET event_count = h.event_count
-RETURNING event_count, head_hash, ${utcMicros("countersign_now()")} AS at`;
+ON CONFLICT (subject) DO UPDATE SET event_count = h.event_count`;
 
-/** $1 subject, $2 seq, $3 time, $4 type, $5 actor, $6 body, $7 previous hash, $8 hash. */
+/** $1 subject, $2 type, $3 actor, $4 canonical data. Its head is locked by the statement before. Keys in the order of RFC 8785. */
 const WRITE = `
-WITH head AS (
-  UPDATE audit_heads SET event_count = $2::int, head_hash = $8 WHERE subject = $1 RETURNING subject
+WITH m AS MATERIALIZED (
+  SELECT h.event_count, h.head_hash, countersign_now() AS at_now FROM audit_heads h WHERE h.subject = $1
+), e AS MATERIALIZED (
+  SELECT m.*, b.body, ${eventHash("m.head_hash", "b.body")} AS hash
+  FROM m CROSS JOIN LATERAL (SELECT
+    '{"actor":' || to_json($3::text)::text
+    || ',"at":"' || ${utcMicros("m.at_now")}
+    || '","data":' || $4::text
+    || ',"seq":' || (m.event_count + 1)::text
+    || ',"subject":' || to_json($1::text)::text
+    || ',"type":' || to_json($2::text)::text || '}' AS body) b
+), head AS (
+  UPDATE audit_heads h SET event_count = e.event_count + 1, head_hash = e.hash FROM e WHERE h.subject = $1
 )
 INSERT INTO operation_events (subject, seq, at, type, actor, body, prev_hash, hash)
-SELECT head.subject, $2::int, $3::timestamptz, $4, $5, $6, $7, $8 FROM head`;
+SELECT $1, e.event_count + 1, e.at_now, $2, $3, e.body, e.head_hash, e.hash FROM e`;
 
-/** Appends to the subject's chain, in the transaction of the change that it tells of. People are named by hash. */
+/**
+ * Appends to the subject's chain, in the transaction of the change that it tells of. People are named by hash. Nobody waits for what it
+ * writes: it goes with the next statement, or with COMMIT.
+ */
 export async function recordSubjectEvent(
   tx: Tx,
   event: { subject: AuditSubject; type: SubjectEventType; actor: Actor; data: object },
 ): Promise<void> {
   const actor = await actorName(tx, event.actor);
-  const [head] = await tx.sql<{ event_count: number; head_hash: string; at: string }>(
-    "ledger.lock_audit_head",
-    LOCK_HEAD,
-    [event.subject],
-  );
-  if (head === undefined) throw new Error(`the chain of ${event.subject} could not be locked`);
-  const seq = head.event_count + 1;
-  const body = canonicalJson({
-    actor,
-    at: head.at,
-    data: toJsonObject(event.data),
-    seq,
-    subject: event.subject,
-    type: event.type,
-  } as Canonical);
-  const hash = sha256Hex(`${head.head_hash}\n${body}`);
-  await tx.sql("ledger.subject_event", WRITE, [
-    event.subject,
-    seq,
-    head.at,
-    event.type,
-    actor,
-    body,
-    head.head_hash,
-    hash,
-  ]);
+  tx.later("ledger.lock_audit_head", LOCK_HEAD, [event.subject]);
+  tx.later("ledger.subject_event", WRITE, [event.subject, event.type, actor, canonicalData(event.data)]);
 }
 
 /** How a switch or an incident names who acted: a Slack user, or a part of ours. */
