@@ -72,7 +72,8 @@ LEFT JOIN audit_subjects b ON b.value = 'slack:' || r.by
 LEFT JOIN audit_subjects x ON x.value = 'slack:' || r.second_by
 LEFT JOIN LATERAL (
   SELECT e.actor, e.body::jsonb -> 'data' AS data FROM operation_events e
-  WHERE e.operation_id = r.operation_id AND e.body::jsonb #>> '{data,resolution}' = r.id ORDER BY e.seq DESC LIMIT 1
+  WHERE e.operation_id = r.operation_id AND e.body::jsonb #>> '{data,resolution}' = r.id AND e.type <> 'resend'
+  ORDER BY e.seq DESC LIMIT 1
 ) applied ON true
 LEFT JOIN LATERAL (
   SELECT e.actor, e.at, e.body::jsonb -> 'data' AS data FROM operation_events e
