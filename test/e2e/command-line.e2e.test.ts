@@ -190,7 +190,8 @@ describe("what it shows", () => {
     for (const part of ["look it up by", "What was sent\n  attempt 1, ", "Evidence so far", "It has ended."])
       expect(stdout).toContain(part);
     expect(stdout).toMatch(/created +\d{1,2} \w+ \d{4}, \d\d:\d\d:\d\d UTC/);
-    expect(stdout).not.toMatch(/\b2000\b/);
+    // Minor units stand in the key alone.
+    expect(stdout.match(/\b2000\b/g)).toHaveLength(1);
   });
 
   test("of a list that holds nothing, or is asked for in few words: a sentence or the list, never a riddle", async () => {
@@ -318,9 +319,9 @@ describe("what it shows", () => {
       expect(told).toContain(part);
     }
     expect(told).toMatch(
-      /^Ticket tkt_\w+, filed \d{4}-\S+Z \(\w+\) by .*; the customer was confirmed by \w+/m,
+      /^Ticket tkt_\w+, filed \d{1,2} \w+ \d{4}, [\d:]+ UTC \(\w+\) by .*; the customer was confirmed by \w+/m,
     );
-    expect(told).toMatch(/policy [0-9a-f]{64}, known since \d{4}-\S+Z$/m);
+    expect(told).toMatch(/policy [0-9a-f]{64}, known since \d{1,2} \w+ \d{4}, [\d:]+ UTC$/m);
   });
 });
 
