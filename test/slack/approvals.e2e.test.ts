@@ -34,6 +34,9 @@ const handledClicks = async (): Promise<number> =>
 
 const cardIn = (w: World, as = "U_SUP1"): Promise<MessageView> =>
   waitFor(() => w.sandbox.control.messages(as, "C_APPR").find((one) => readable(one).includes("Amount")));
+/** True once the answer to its post is recorded: until then any timestamp in its channel may be its own. */
+const whereItStands = async ({ ts }: MessageView): Promise<boolean> =>
+  (await database.db.sql(undefined, "SELECT 1 FROM slack_cards WHERE message_ts = $1", [ts])).length === 1;
 const click = async (w: World, as: string, card: MessageView, label: string) =>
   w.sandbox.control.click({ as, at: { channel: card.channel, ts: card.ts }, label });
 const votes = (): Promise<{ user_id: string; verdict: string }[]> =>
@@ -326,6 +329,7 @@ describe("a click", () => {
     const w = await start();
     const held = await hold(w);
     const card = await cardIn(w);
+    await waitFor(() => whereItStands(card), { what: "the card's own timestamp to be known" });
     const place = { channel: card.channel, ts: card.ts, ...elsewhere };
     const asPosted = {
       type: "block_actions",
