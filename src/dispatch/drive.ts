@@ -9,17 +9,15 @@ import {
   type ClaimLost,
   type ClaimRequest,
   claim,
-  doesNotFit,
   executeLocal,
   getOperation,
-  openIncident,
   otherCurrencyOn,
-  voidOperation,
 } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
 import type { DispatchCtx } from "./context.js";
 import { probe } from "./probe.js";
 import { sendClaimed } from "./send.js";
+import { stopChanged, voidFor } from "./stop.js";
 
 type ClaimGuard = NonNullable<ClaimRequest["guard"]>;
 
@@ -108,35 +106,6 @@ async function stopClosed(ctx: DispatchCtx, operation: Operation): Promise<Opera
   });
 }
 
-/** The row is not the one that was decided on: not a byte of it leaves, and on-call hears of it. */
-async function stopChanged(
-  ctx: DispatchCtx,
-  operation: Operation,
-  problems: readonly string[],
-): Promise<Operation> {
-  const { first } = await ctx.db.tx((tx) =>
-    openIncident(tx, ctx, {
-      kind: "row_changed",
-      dedupeKey: `row_changed:${operation.id}`,
-      operationId: operation.id,
-      paymentId: null,
-      detail: { problems: [...problems] },
-    }),
-  );
-  if (first)
-    ctx.log.error({ operation: operation.id, problems }, "an operation's row was changed in the database");
-  try {
-    return await voidFor(ctx, operation.id, {
-      code: "row_changed",
-      detail: `Not sent: the record of it was changed in the database (${problems.join("; ")}). Nothing happened.`,
-    });
-  } catch (error) {
-    // Its money no longer fits the payment's: the row stays as it is, unsent, until somebody mends it.
-    if (!doesNotFit(error)) throw error;
-    return operation;
-  }
-}
-
 async function whenLost(ctx: DispatchCtx, lost: ClaimLost): Promise<Operation> {
   switch (lost.why) {
     case "not_found":
@@ -167,20 +136,4 @@ async function whenGuarded(ctx: DispatchCtx, lost: Extract<ClaimLost, { why: "gu
   }
   const replaced = await replaceDrifted(ctx.approvals, { operationId: lost.operation.id });
   return replaced.operation ?? lost.operation;
-}
-
-async function voidFor(
-  ctx: DispatchCtx,
-  operationId: OperationId,
-  why: { code: string; detail: string },
-): Promise<Operation> {
-  const ended = await ctx.db.tx((tx) =>
-    voidOperation(tx, ctx, { operationId, actor: "system:dispatch", ...why }),
-  );
-  if (ended.operation === null) {
-    throw new CountersignError("operation_not_found", `there is no operation ${operationId}`, {
-      ids: { operationId },
-    });
-  }
-  return ended.operation;
 }

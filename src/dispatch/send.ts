@@ -5,15 +5,20 @@
  * 2. The last question before the socket is the database's: lease, key, freeze.
  * 3. The lease is prolonged while the call runs; once lost it is not taken back, and the answer becomes evidence.
  * 4. No transaction is open while the provider is asked.
+ * 5. What was changed by hand is not sent, whichever way it was claimed: the first time, again, or by a person's authorisation.
  */
 
+import { CountersignError } from "../domain/errors.js";
 import type { AttemptOutcome } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
+import { identityProblems } from "../domain/identity.js";
 import type { Operation } from "../domain/operation.js";
-import { SendRefused } from "../domain/ports/payment-provider.js";
+import { REQUEST_MISMATCH, SendRefused } from "../domain/ports/payment-provider.js";
+import { ROW_CHANGED } from "../domain/recovery.js";
 import { type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { refreshBalance } from "./probe.js";
+import { reportChanged, stopChanged } from "./stop.js";
 import { cannotBeRecorded } from "./unrecorded.js";
 
 /** A lease is renewed this many times within its life. */
@@ -22,7 +27,7 @@ const RENEWALS_PER_LEASE = 3;
 /** Sends one claimed attempt and records what came of it. Never throws for what the provider or the network did. */
 export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Operation> {
   await failpoint("dispatch.after_claim");
-  const outcome = await withHeartbeat(ctx, claim, () => execute(ctx, claim));
+  const { outcome, changed } = await sendUnchanged(ctx, claim);
   await failpoint("dispatch.after_send");
   const result = await settleOutcome(ctx, claim, outcome);
   await failpoint("dispatch.after_settle");
@@ -32,8 +37,41 @@ export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Opera
       "the answer came after the lease was lost: kept as evidence",
     );
   }
+  if (changed.length > 0 && result.operation.status === "PREPARED") {
+    return stopChanged(ctx, result.operation, changed);
+  }
   if (outcome.verdict === "rejected") await refreshBalance(ctx, claim.operation);
   return result.operation;
+}
+
+/** `changed`: what was changed by hand, a sentence each; then nothing was sent. */
+async function sendUnchanged(
+  ctx: DispatchCtx,
+  claim: Claim,
+): Promise<{ outcome: AttemptOutcome; changed: readonly string[] }> {
+  const changed = identityProblems(claim.operation);
+  if (changed.length > 0) return { outcome: await refuseChanged(ctx, claim, changed), changed };
+  try {
+    return { outcome: await withHeartbeat(ctx, claim, () => execute(ctx, claim)), changed };
+  } catch (error) {
+    if (!(error instanceof CountersignError) || error.code !== REQUEST_MISMATCH) throw error;
+    const mismatch = ["its stored request is not its own"];
+    return { outcome: await refuseChanged(ctx, claim, mismatch), changed: mismatch };
+  }
+}
+
+async function refuseChanged(
+  ctx: DispatchCtx,
+  { operation }: Claim,
+  problems: readonly string[],
+): Promise<AttemptOutcome> {
+  await reportChanged(ctx, operation, problems);
+  return {
+    verdict: "not_executed",
+    code: ROW_CHANGED,
+    detail: `Not sent: the record of it was changed in the database (${problems.join("; ")}).`,
+    retryAfterMs: null,
+  };
 }
 
 /** An answer that cannot be written down settles as unknown: the effect may have happened. */

@@ -10,6 +10,7 @@ const WORDS: Readonly<Record<QuarantineReason | "opened_again" | "retry_authoris
   unknown_too_long: "The outcome is still unknown after the time set for that (QUARANTINE_AFTER_MS).",
   proof_incomplete: "It could not be proven for every attempt that nothing happened.",
   key_conflict: "The provider holds another request under this operation's key.",
+  row_changed: "Its record in the database no longer says what was decided, so it is not sent again.",
   evidence_contradicts: "Evidence came that contradicts how it had ended.",
   opened_again: "A person opened again what a person had settled.",
   retry_authorised: "A person authorised sending it again.",

@@ -43,6 +43,7 @@ export type QuarantineReason =
   | "unknown_too_long"
   | "proof_incomplete"
   | "key_conflict"
+  | "row_changed"
   | "evidence_contradicts";
 
 export type Move =
@@ -60,6 +61,9 @@ export const provenNotExecuted = (verdict: AttemptFact["verdict"]): boolean =>
 
 /** The provider holds another request under our key: what is sent under it again is refused again. */
 export const KEY_CONFLICT = "idempotency_error";
+
+/** The row, or its stored request, was changed by hand: the attempt was not sent, and no other is until a person has looked. */
+export const ROW_CHANGED = "row_changed";
 
 /**
  * Whether a request under the operation's key may leave now: the key is safe to repeat and its life, counted from the first
@@ -143,8 +147,9 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
       ? quarantine("evidence_contradicts", "an answer said committed, and the provider lists nothing")
       : { do: "later", why: "an answer said committed; the list lags behind" };
   }
-  if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
   const last = attempts.at(-1);
+  if (last?.code === ROW_CHANGED) return quarantine("row_changed", why);
+  if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
   if (last?.verdict === "rejected") return refusedAfterOpen(input, last.code ?? last.verdict, terminal);
   const exhausted = attempts.length >= input.maxAttempts;
   if (keyIsSafe(contract, input)) {

@@ -3,7 +3,11 @@ import type Stripe from "stripe";
 import { assertNever } from "../domain/assert-never.js";
 import { CountersignError } from "../domain/errors.js";
 import { amountToJson } from "../domain/money.js";
-import type { RequestMaterial, StoredRequest } from "../domain/ports/payment-provider.js";
+import {
+  REQUEST_MISMATCH,
+  type RequestMaterial,
+  type StoredRequest,
+} from "../domain/ports/payment-provider.js";
 
 /** Stripe cuts no metadata, it refuses: values may have 500 characters. */
 const METADATA_VALUE_MAX = 500;
@@ -63,7 +67,7 @@ export function checkRequest(operation: RequestMaterial, request: StoredRequest)
 }
 
 const unfit = (operation: RequestMaterial, why: string): CountersignError =>
-  new CountersignError("request_mismatch", `${operation.id}: ${why}.`, {
+  new CountersignError(REQUEST_MISMATCH, `${operation.id}: ${why}.`, {
     ids: { operationId: operation.id },
   });
 

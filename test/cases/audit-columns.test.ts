@@ -263,22 +263,39 @@ describe("a column changed by hand", () => {
     );
   });
 
-  it("a stored request that was changed is never sent", async () => {
-    const next = await w.prepared("ORD-2", 1_000n);
-    w.control.arm({ kind: "drop_before_commit", match: { method: "POST" } });
-    await w.look(w.worker("w"), next);
-    expect(await w.now(next)).toMatchObject({ status: "OUTCOME_UNKNOWN" });
-    await database.db.sql(
-      undefined,
-      `UPDATE operations SET request = jsonb_set(request, '{params,amount}', '9000') WHERE id = $1`,
-      [next],
-    );
-    const before = (await w.posts()).length;
-    await w.advance(w.worker("w").timing.reconcileMaxMs);
-    await w.look(w.worker("w"), next).catch(() => null);
-    expect((await w.posts()).length).toBe(before);
-    expect(await w.committed()).toBe(1);
-  });
+  it.each([
+    ["a stored request", "request = jsonb_set(request, '{params,amount}', '9000')"],
+    ["an amount", "amount_minor = 1100"],
+    ["the key for the provider", "idempotency_key = 'countersign-made-up'"],
+    ["a payment", "payment_intent = 'pi_elsewhere'"],
+  ])(
+    "%s that was changed while the outcome is open is never sent, and a person hears of it",
+    async (_what, change) => {
+      const next = await w.prepared("ORD-2", 1_000n);
+      w.control.arm({ kind: "drop_before_commit", match: { method: "POST" } });
+      await w.look(w.worker("w"), next);
+      expect(await w.now(next)).toMatchObject({ status: "OUTCOME_UNKNOWN" });
+      const committed = await w.committed();
+      await database.db.tx(async (tx) => {
+        await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
+        await tx.sql(undefined, `UPDATE operations SET ${change} WHERE id = $1`, [next]);
+      });
+      const posts = (await w.posts()).length;
+      await w.work(w.worker("w"), next);
+      expect((await w.posts()).length).toBe(posts);
+      expect(await w.committed()).toBe(committed);
+      expect(await w.now(next)).toMatchObject({
+        status: "QUARANTINED",
+        quarantineReason: expect.stringMatching(/^row_changed/),
+      });
+      const found = await database.db.sql<{ kind: string }>(
+        undefined,
+        "SELECT kind FROM incidents WHERE operation_id = $1",
+        [next],
+      );
+      expect(found).toEqual([{ kind: "row_changed" }]);
+    },
+  );
 
   it("a cooling-off that was taken away is named", async () => {
     const policy = POLICY.replace(

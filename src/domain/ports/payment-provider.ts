@@ -43,6 +43,9 @@ export class SendRefused extends Error {
   }
 }
 
+/** Code of the error with which `execute` refuses a request that is not the operation's, before anything is sent. */
+export const REQUEST_MISMATCH = "request_mismatch";
+
 /** Whose effects to list: a payment intent or a subscription of the provider. An `Operation` is one. */
 export interface ProviderTarget {
   readonly paymentIntent: string | null;
@@ -57,7 +60,11 @@ export interface ReadOptions {
 export interface PaymentProvider {
   /** The request for this operation. Pure; called once, for the first attempt. */
   buildRequest(operation: RequestMaterial): StoredRequest;
-  /** Sends once and judges the answer against the operation's material fields (the postcondition). */
+  /**
+   * Sends once and judges the answer against the operation's material fields (the postcondition).
+   *
+   * @throws CountersignError `REQUEST_MISMATCH`
+   */
   execute(operation: Operation, request: StoredRequest, options: SendOptions): Promise<AttemptOutcome>;
   /** Everything the provider lists for one target, to the last page, with its balance. */
   list(target: ProviderTarget, options: ReadOptions): Promise<Listing>;

@@ -1,0 +1,63 @@
+/** Operations that are stopped before anything of them is sent. */
+
+import { CountersignError } from "../domain/errors.js";
+import type { OperationId } from "../domain/ids.js";
+import type { Operation } from "../domain/operation.js";
+import { ROW_CHANGED } from "../domain/recovery.js";
+import { doesNotFit, openIncident, voidOperation } from "../ledger/index.js";
+import type { DispatchCtx } from "./context.js";
+
+/** Ends one that was never sent. @throws CountersignError `operation_not_found` */
+export async function voidFor(
+  ctx: DispatchCtx,
+  operationId: OperationId,
+  why: { code: string; detail: string },
+): Promise<Operation> {
+  const ended = await ctx.db.tx((tx) =>
+    voidOperation(tx, ctx, { operationId, actor: "system:dispatch", ...why }),
+  );
+  if (ended.operation === null) {
+    throw new CountersignError("operation_not_found", `there is no operation ${operationId}`, {
+      ids: { operationId },
+    });
+  }
+  return ended.operation;
+}
+
+/** The row is not the one that was decided on: on-call hears of it, once. */
+export async function reportChanged(
+  ctx: DispatchCtx,
+  operation: Operation,
+  problems: readonly string[],
+): Promise<void> {
+  const { first } = await ctx.db.tx((tx) =>
+    openIncident(tx, ctx, {
+      kind: "row_changed",
+      dedupeKey: `row_changed:${operation.id}`,
+      operationId: operation.id,
+      paymentId: null,
+      detail: { problems: [...problems] },
+    }),
+  );
+  if (first)
+    ctx.log.error({ operation: operation.id, problems }, "an operation's row was changed in the database");
+}
+
+/** Not a byte of it leaves, and it ends unsent. */
+export async function stopChanged(
+  ctx: DispatchCtx,
+  operation: Operation,
+  problems: readonly string[],
+): Promise<Operation> {
+  await reportChanged(ctx, operation, problems);
+  try {
+    return await voidFor(ctx, operation.id, {
+      code: ROW_CHANGED,
+      detail: `Not sent: the record of it was changed in the database (${problems.join("; ")}). Nothing happened.`,
+    });
+  } catch (error) {
+    // Its money no longer fits the payment's: the row stays as it is, unsent, until somebody mends it.
+    if (!doesNotFit(error)) throw error;
+    return operation;
+  }
+}
