@@ -12,6 +12,7 @@ import {
   createNotices,
   createSlackWeb,
   type SlackContext,
+  STORE_WITHIN,
   startSlack,
 } from "../slack/index.js";
 import { createLogger, createMetrics, createTracer } from "../telemetry/index.js";
@@ -89,6 +90,7 @@ export async function startProcess(
       url: databaseUrl,
       applicationName: "countersign-arrivals",
       poolSize: ARRIVAL_CONNECTIONS,
+      ...STORE_WITHIN,
       onIdleError: (error) => log.warn({ err: error }, "a connection for arrivals broke and is replaced"),
     });
     closers.push(() => arrivals.close());

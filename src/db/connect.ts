@@ -68,6 +68,8 @@ export interface OpenDbOptions {
   readonly poolSize?: number;
   /** How long one statement may take. Default `STATEMENT_TIMEOUT_MS`. */
   readonly statementTimeoutMs?: number;
+  /** How long to wait for a connection. Default `CONNECT_TIMEOUT_MS`. */
+  readonly connectTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
   /** Told of connections that break while nobody uses them; they are replaced by themselves. */
@@ -80,7 +82,7 @@ export function openDb(options: OpenDbOptions): OpenDb {
     connectionString: options.url,
     max: options.poolSize ?? 10,
     application_name: options.applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_KEPT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TX_TIMEOUT_MS,

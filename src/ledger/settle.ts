@@ -136,7 +136,9 @@ function settlementPatch(ctx: LedgerCtx, settlement: Settlement, attempt: number
     case "settle_unknown":
       return { dueMs: settlement.look === "now" ? 0 : backoff() };
     case "not_executed": {
-      const waitMs = Math.max(settlement.retryAfterMs ?? 0, backoff());
+      // Who asks for longer than that is asked again all the same: the money is set aside, and its key has a life.
+      const asked = Math.min(settlement.retryAfterMs ?? 0, timing.reconcileMaxMs);
+      const waitMs = Math.max(asked, backoff());
       return { notBeforeMs: waitMs, dueMs: waitMs };
     }
     default:

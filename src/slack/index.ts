@@ -1,7 +1,7 @@
 /** The Slack room: what the composition root and the workers use. */
 
 export { processInbox } from "./inbox/process.js";
-export { dueArrivals } from "./inbox/store.js";
+export { dueArrivals, STORE_WITHIN } from "./inbox/store.js";
 export { createNotices, type NoticesContext } from "./notices.js";
 export { dueCards, renderCard } from "./outbox/card.js";
 export { refreshHomes } from "./outbox/home.js";

@@ -270,6 +270,13 @@ describe("S-PAY-7: 409 and 429", () => {
   });
 });
 
+it("a 429 that asks for days is asked again within hours, while the key still lives", async () => {
+  w.control.arm({ kind: "rate_limited", code: "rate_limit", retryAfterSeconds: 900_000 });
+  const id = await w.prepared("ORD-1001", 2_000n);
+  expect((await w.work(w.worker("w"), id)).status).toBe("CONFIRMED");
+  expect(await w.committed()).toBe(1);
+});
+
 describe("S-PAY-8: no amount is computed in floating point", () => {
   it.each([
     [14_505n, "14505"],

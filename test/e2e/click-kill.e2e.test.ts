@@ -1,4 +1,8 @@
-/** The process that acknowledged a click dies before it has judged it: another one does, soon and once. */
+/**
+ * The process that acknowledged a click dies before it has judged it: another one does, soon and once. A click that was answered
+ * with "nothing was recorded" is none, whatever dies.
+ */
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { withDatabases } from "./support/databases.js";
@@ -45,6 +49,62 @@ describe("killed between the acknowledgement of an Approve and its vote", () => 
           expect(await committed(house, "ORD-7001")).toEqual([10_000]);
           expect((await operationsOf(house, "ORD-7001")).map(({ status }) => status)).toEqual(["CONFIRMED"]);
           await house.assertAuditIntact();
+        },
+      ),
+    240_000,
+  );
+});
+
+describe('killed after an Approve was answered with "nothing was recorded", because the database was too slow', () => {
+  it(
+    "the click counts for nothing afterwards",
+    () =>
+      inHouse(
+        databases,
+        { transport: "http", changeShop: (shop) => withManyOrders(shop, 1, 10_000) },
+        async (house) => {
+          const { stage, world, db } = house;
+          await stage.start();
+          const thread = await held(house, "ORD-7001", "100.00");
+          const at = await cardIn(house, thread);
+          await stage.stop();
+          const product = await house.another({ port: world.productPort });
+          const clicks = () =>
+            db.sql(
+              "test.clicks",
+              "SELECT 1 FROM slack_inbox WHERE body->'actions'->0->>'action_id' = 'approval.approve'",
+            );
+
+          const slow = new pg.Client({ connectionString: world.databaseUrl });
+          await slow.connect();
+          try {
+            await slow.query("BEGIN; LOCK TABLE slack_inbox IN ACCESS EXCLUSIVE MODE");
+            await world.slack.control.click({ as: "U_SUP1", at, label: "Approve" });
+            await stage.until("the answer to the click", async () =>
+              [
+                ...stage.toldPrivately("U_SUP1", thread),
+                ...world.slack.control
+                  .messages("U_SUP1", at.channel, { ephemeral: true })
+                  .map(({ text }) => text),
+              ].some((text) => text.includes("nothing was recorded")),
+            );
+            await product.kill();
+          } finally {
+            await slow.query("COMMIT");
+            await slow.end();
+          }
+          await stage.until("what the dead process had begun to be over", async () => {
+            const [left] = await db.sql<{ n: number }>(
+              "test.begun",
+              `SELECT count(*)::int AS n FROM pg_stat_activity
+              WHERE datname = current_database() AND application_name = 'countersign-arrivals'`,
+            );
+            return left?.n === 0;
+          });
+
+          expect(await clicks()).toEqual([]);
+          expect(await db.sql("test.votes", "SELECT 1 FROM votes")).toEqual([]);
+          expect(await committed(house, "ORD-7001")).toEqual([]);
         },
       ),
     240_000,

@@ -27,6 +27,13 @@ export type Stored =
 /** How long a process that died delays what it worked on; one that lives renews (see `keep.ts`). */
 export const INBOX_LEASE_MS = 6_000;
 
+/**
+ * For the connections that arrivals are stored on; together less than the time after which an arrival is answered with "not
+ * recorded". The database itself then gives such a row up, whatever has become of this process meanwhile, and nobody who was
+ * answered is still waited for.
+ */
+export const STORE_WITHIN = { connectTimeoutMs: 1_200, statementTimeoutMs: 700 } as const;
+
 interface Insert {
   readonly key: string;
   readonly kind: InboxKind;
