@@ -2,6 +2,8 @@
  * Dispatch: a prepared operation becomes an effect, once; what the provider says becomes evidence.
  * Knows adapters only through ports.
  */
+
+export { maybeAliveAgain, reportAliveAgain } from "./alive-again.js";
 export type { DispatchCtx, LocalEffect } from "./context.js";
 export { contradictRejected } from "./contradicted.js";
 export { drive } from "./drive.js";

@@ -17,6 +17,7 @@ import {
   operationByProviderRef,
   recordEvidence,
 } from "../ledger/index.js";
+import { maybeAliveAgain, reportAliveAgain } from "./alive-again.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { refreshBalance } from "./probe.js";
@@ -182,12 +183,14 @@ async function judgeFor(
     case "AWAITING_APPROVAL":
       if (!dead) await ctx.db.tx((tx) => orphan(tx, ctx, operation, effect));
       break;
+    case "REVERSED":
+      if (maybeAliveAgain(operation, effect)) await reportAliveAgain(ctx, operation, effect, "webhook");
+      break;
     case "PREPARED":
     case "DISPATCHED":
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
     case "QUARANTINED":
-    case "REVERSED":
       break;
   }
   await ctx.db.tx((tx) => recordEvidence(tx, ctx, evidence));

@@ -30,10 +30,16 @@ const onTarget = (on: SqlRunner, target: Target): Promise<Known[]> =>
     ? on.sql<Known>("ledger.on_payment", ON_PAYMENT, [target.paymentIntent])
     : on.sql<Known>("ledger.on_subscription", ON_SUBSCRIPTION, [target.providerSubscription]);
 
-/** $1 references. Of which the provider has said that they came to nothing: it never takes that back. */
+const ALIVE_AGAIN = "alive_again:";
+
+/** Under which it is kept that the provider, asked for the refund itself, shows as made what it had taken back. */
+export const aliveAgainKey = (ref: string): string => `${ALIVE_AGAIN}${ref}`;
+
+/** $1 references. Of which the provider has said that they came to nothing, and has not taken that back itself. */
 const DEAD = `
-SELECT DISTINCT provider_ref AS ref FROM provider_evidence
-WHERE provider_ref = ANY($1::text[]) AND payload ->> 'status' IN ('failed', 'canceled')`;
+SELECT DISTINCT d.provider_ref AS ref FROM provider_evidence d
+WHERE d.provider_ref = ANY($1::text[]) AND d.payload ->> 'status' IN ('failed', 'canceled')
+  AND NOT EXISTS (SELECT 1 FROM provider_evidence a WHERE a.dedupe_key = '${ALIVE_AGAIN}' || d.provider_ref)`;
 
 /**
  * What no operation's own money covers of the refunds on a payment's list: made elsewhere, under the id of an operation that holds

@@ -23,6 +23,7 @@ export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./con
 export { recordAsked, recordVote } from "./decision-events.js";
 export { recordElsewhere } from "./elsewhere.js";
 export {
+  aliveAgainKey,
   listingContext,
   otherCurrencyOn,
   paymentsWithNews,

@@ -2,7 +2,13 @@
  * The books compared both ways: effects at the provider that no operation of ours explains, and confirmed operations that the
  * provider does not show. Each finding is an incident, once, whoever finds it.
  */
-import { contradictRejected, refreshBalance, reportDuplicate } from "../dispatch/index.js";
+import {
+  contradictRejected,
+  maybeAliveAgain,
+  refreshBalance,
+  reportAliveAgain,
+  reportDuplicate,
+} from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -97,8 +103,8 @@ async function comparePayment(
 }
 
 /**
- * An effect that names an operation of ours which cannot have made it, one that does not exist here, or one that is confirmed by
- * another effect: then money moved twice.
+ * An effect that names an operation of ours which cannot have made it, one that does not exist here, one that was taken back, or one that
+ * is confirmed by another effect: then money moved twice.
  */
 async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<boolean> {
   // Without our mark it was made elsewhere, and is no orphan of ours.
@@ -111,6 +117,7 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
     await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
     return true;
   }
+  if (operation !== null && maybeAliveAgain(operation, effect)) return isAliveAgain(ctx, operation, effect);
   if (operation !== null && (EXPLAINED.has(operation.status) || wasClosedKnowing(operation, effect.ref))) {
     return false;
   }
@@ -132,6 +139,19 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
       },
     }),
   );
+  return true;
+}
+
+/** A list may be older than the failure: the refund itself is asked for. */
+async function isAliveAgain(
+  ctx: ReconcileCtx,
+  operation: Operation,
+  { ref }: ProviderEffect,
+): Promise<boolean> {
+  const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+  const effect = reading.read === "complete" ? reading.effects.find((one) => one.ref === ref) : undefined;
+  if (effect === undefined || !maybeAliveAgain(operation, effect)) return false;
+  await reportAliveAgain(ctx, operation, effect, "sweep");
   return true;
 }
 

@@ -141,5 +141,61 @@ it("a refund that fails later, of which no webhook tells, is found when the book
   await w.intact();
 });
 
+it.each(["a webhook", "the comparison of the books"] as const)(
+  "a refund that was taken back and is made after all is told once by %s, and its money has left",
+  async (teller) => {
+    const w = await build(database.db);
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const ctx = w.worker("w");
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED" });
+    const [effect] = await w.control.effects();
+    const tell = async (status: "failed" | "succeeded"): Promise<void> => {
+      await w.control.advanceRefund(effect?.id ?? "", { status });
+      const body = Buffer.from((await w.control.events()).at(-1)?.body ?? "");
+      if (status === "failed" || teller === "a webhook") await w.hear(ctx, body, signed(body));
+    };
+    await tell("failed");
+    expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+    expect(await w.balance("ORD-1")).toMatchObject({ refunded: 0 });
+    await tell("succeeded");
+    await sweepOrphans(ctx);
+    await sweepOrphans(w.worker("another"));
+
+    expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+    expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+    expect(await w.db.sql(undefined, "SELECT refunded_elsewhere FROM payments")).toEqual([
+      { refunded_elsewhere: 2_000n },
+    ]);
+    const incidents = (await listIncidents(w.db, { limit: 10 })).rows;
+    expect(incidents.map(({ kind, operationId }) => [kind, operationId]).sort()).toEqual([
+      ["late_effect", id],
+      ["reversed", id],
+    ]);
+    await w.intact();
+  },
+);
+
+it("a list that is older than the failure makes nothing alive again", async () => {
+  const w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  const ctx = w.worker("w");
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED" });
+  const before = await ctx.provider.listSince(new Date(0), { timeoutMs: 3_000 });
+  const [effect] = await w.control.effects();
+  await w.control.advanceRefund(effect?.id ?? "", { status: "failed" });
+  const body = Buffer.from((await w.control.events()).at(-1)?.body ?? "");
+  await w.hear(ctx, body, signed(body));
+  expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+
+  await sweepOrphans({ ...ctx, provider: { ...ctx.provider, listSince: async () => before } });
+  expect(await w.db.sql(undefined, "SELECT refunded_elsewhere FROM payments")).toEqual([
+    { refunded_elsewhere: 0n },
+  ]);
+  expect((await listIncidents(w.db, { limit: 10 })).rows.map(({ kind }) => kind)).toEqual(["reversed"]);
+  await w.intact();
+});
+
 const signed = (body: Buffer): string =>
   signatureHeader(body.toString("utf8"), WEBHOOK_SECRET, Math.floor(systemClock.now().getTime() / 1000));
