@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
+import type { FreezeState } from "../../src/ops/index.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
   INCIDENT_KINDS,
@@ -9,6 +10,7 @@ import {
   quarantineCard,
   type ResolutionFacts,
   resolutionCard,
+  thawCard,
 } from "../../src/slack/cards/ops-cards.js";
 import { opsPost } from "../../src/slack/cards/posts.js";
 import { outcomeOf, resultOf, standingOf } from "../../src/slack/cards/sentences.js";
@@ -84,6 +86,54 @@ describe("the second person's card, once it is answered", () => {
     const card = said(resolutionCard({ operation, resolution: resolutionOf({ state }) }));
     expect(card).toContain(words);
     expect(card).not.toMatch(/the answer is not there yet|On-call has the case/);
+  });
+});
+
+describe("the second person's card, while it asks", () => {
+  const asks = (verb: ResolutionFacts["verb"], quarantineReason = "unknown_too_long: no answer"): string => {
+    const operation = operationOf({ status: "QUARANTINED", quarantineReason });
+    const resolution = resolutionOf({ verb, state: "proposed", secondBy: null, secondVerdict: null });
+    return said(resolutionCard({ operation, resolution }));
+  };
+
+  test.each([
+    ["confirm", "*Agree* records that the provider carried it out. Nothing is sent."],
+    ["reject", "*Agree* records that it did not happen; the amount is free again. Nothing is sent."],
+    ["retry", "*Agree* sends it once more under the same key, unless the provider shows that it happened."],
+  ] as const)("%s: says what pressing Agree does, and names the operation", (verb, sentence) => {
+    expect(asks(verb)).toContain(sentence);
+    expect(asks(verb)).toContain(operationOf().id);
+  });
+
+  test("a reject of what was made differently frees no amount", () => {
+    expect(asks("reject", "postcondition_failed: £17.00")).toContain(
+      "*Agree* records that it was not carried out as asked; what was made instead counts as refunded elsewhere.",
+    );
+  });
+});
+
+describe("the card that asks for a thaw", () => {
+  const asks = (kind: FreezeState["kind"]): string =>
+    said(
+      thawCard({
+        kind,
+        frozen: true,
+        by: "U_ONC1",
+        reason: "odd",
+        at: new Date("2026-11-30T03:00:00Z"),
+        thawAskedBy: "U_ONC1",
+        thawExpiresAt: null,
+        version: 2,
+      }),
+    );
+
+  test("says what Agree releases, and what stays frozen by a switch of its own", () => {
+    expect(asks("all")).toContain(
+      "*Agree* lets everything that this freeze holds back be sent. A kind that is frozen by a switch of its own stays frozen.",
+    );
+    expect(asks("refund")).toContain(
+      "*Agree* lets the refund operations that this freeze holds back be sent, unless everything is frozen by its own switch: that stays frozen.",
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { quarantineWords } from "../../domain/quarantine-words.js";
+import { quarantineCode, quarantineWords } from "../../domain/quarantine-words.js";
 import {
   type AttemptFacts,
   type FreezeKind,
@@ -23,7 +23,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { actorName, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
@@ -216,6 +216,7 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
     ...rows([
       { label: "Operation", value: { theirs: whatOf(operation) } },
       { label: "Customer", value: { theirs: withRef(operation.customerName, operation.customerRef) } },
+      { label: "Id", value: { theirs: operation.id } },
       { label: "Asked by", value: { ours: mentionUser(resolution.by) } },
       { label: "Reason", value: { theirs: resolution.reason } },
       { label: "Evidence", value: { theirs: resolution.evidenceRef } },
@@ -239,6 +240,9 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
         ]),
     ...(open
       ? [
+          ours(
+            `*Agree* ${agreeing(resolution.verb, operation)} The provider is asked again first; if it answers the question, its answer counts. *Disagree* leaves the operation as it is.`,
+          ),
           actions("second", [
             { action: ACTIONS.agree, text: "Agree", value: resolution.id, style: "primary" },
             { action: ACTIONS.disagree, text: "Disagree", value: resolution.id, style: "danger" },
@@ -251,6 +255,25 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
     1500,
   ).text;
   return withinLimits({ text, blocks }, 2);
+}
+
+/** What pressing Agree does, as the rest of a sentence. */
+function agreeing(verb: ResolutionVerb, { kind, quarantineReason }: OperationFacts): string {
+  const money = kind === "refund";
+  switch (verb) {
+    case "confirm":
+      return "records that the provider carried it out. Nothing is sent.";
+    case "reject":
+      if (quarantineCode(quarantineReason ?? "") === "postcondition_failed")
+        return `records that it was not carried out as asked${money ? "; what was made instead counts as refunded elsewhere" : ""}. Nothing is sent.`;
+      return `records that it did not happen${money ? "; the amount is free again" : ""}. Nothing is sent.`;
+    case "retry":
+      return "sends it once more under the same key, unless the provider shows that it happened.";
+    case "reopen":
+      return "lets it wait for a person again. Nothing is sent.";
+    default:
+      return assertNever(verb, "verb");
+  }
 }
 
 /** What stays true of it: how the operation goes on is told by its own card. */
@@ -305,6 +328,7 @@ export function thawCard(state: FreezeState): Message {
     blocks: [
       header(title),
       ...rows(table),
+      ours(releases(state.kind, name)),
       actions("thaw", [
         { action: ACTIONS.thawAgree, text: "Agree", value: thawValue(state), style: "primary" },
         { action: ACTIONS.thawDisagree, text: "Disagree", value: thawValue(state), style: "danger" },
@@ -312,6 +336,12 @@ export function thawCard(state: FreezeState): Message {
     ],
   };
 }
+
+/** What pressing Agree on a thaw does; true whatever other switches are turned meanwhile. */
+const releases = (kind: FreezeKind, name: string): string =>
+  kind === "all"
+    ? "*Agree* lets everything that this freeze holds back be sent. A kind that is frozen by a switch of its own stays frozen. *Disagree* keeps everything frozen."
+    : `*Agree* lets the ${escapeText(name)} that this freeze holds back be sent, unless everything is frozen by its own switch: that stays frozen. *Disagree* keeps them frozen.`;
 
 /** A post of its own says what was answered, so the question does not say it a second time. */
 function thawAnswered(name: string): Message {
