@@ -6,6 +6,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, money } from "../domain/money.js";
+import { onWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { ADVICE } from "../domain/text/advice.js";
 import { asSentence } from "../domain/text/sentence.js";
@@ -104,15 +105,17 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
 
 function doneSentence(operation: Operation): string {
   const reference = operation.providerRef === null ? "" : ` Reference ${operation.providerRef}.`;
+  const word = onWord(operation.result);
+  const by = word === null ? "" : `, ${word}`;
   switch (operation.kind) {
     case "refund":
-      return `Refunded ${amountOf(operation)} on order ${operation.orderRef ?? "?"}.${reference}`;
+      return `Refunded ${amountOf(operation)} on order ${operation.orderRef ?? "?"}${by}.${reference}`;
     case "cancel_order":
-      return `Order ${operation.orderRef ?? "?"} is cancelled. This returned no money: if the order was paid, a refund is a request of its own.`;
+      return `Order ${operation.orderRef ?? "?"} is cancelled${by}. This returned no money: if the order was paid, a refund is a request of its own.`;
     case "cancel_subscription":
       return `Subscription ${operation.subscriptionRef ?? "?"} ${
         operation.atPeriodEnd === true ? "ends with its paid period" : "is cancelled at once"
-      }.${reference}`;
+      }${by}.${reference}`;
     default:
       return assertNever(operation.kind, "operation kind");
   }
@@ -120,10 +123,11 @@ function doneSentence(operation: Operation): string {
 
 function alreadyDone(operation: Operation): string {
   const when = utcTime(operation.updatedAt);
+  const word = onWord(operation.result);
   return operation.kind === "refund"
     ? `Already refunded: ${amountOf(operation)} on order ${operation.orderRef ?? "?"}, ${when} (reference ${
         operation.providerRef ?? "?"
-      }). Nothing was sent again. A further refund of the same amount can only be asked for by the person who filed the ticket.`
+      }${word === null ? "" : `, ${word}`}). Nothing was sent again. A further refund of the same amount can only be asked for by the person who filed the ticket.`
     : `Already done, ${when}: ${doneSentence(operation)} Nothing was done again.`;
 }
 

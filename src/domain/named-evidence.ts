@@ -3,7 +3,8 @@
  *
  * 1. Where the provider shows several effects, or one that nobody can attribute, the confirmation says which one it means.
  * 2. Where the provider shows the operation's own effect, that is the reference; where it shows none, a person's word is.
- * 3. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
+ * 3. What was confirmed without the provider showing it says so wherever its end is told (`onWord`).
+ * 4. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
  */
 import type { Evidence } from "./evidence.js";
 import { cutText } from "./text/cut.js";
@@ -55,6 +56,27 @@ export function remarkOn(shown: { says: string; ref: string | null }, evidenceRe
       return shown.ref === null || mentions(evidenceRef, shown.ref) || !REFERENCE.test(evidenceRef)
         ? null
         : `The evidence names another reference than the provider shows: ${shown.ref}.`;
+    default:
+      return null;
+  }
+}
+
+/** What a confirmation's result is called, by what the provider showed when it was decided. */
+export function confirmedCode({ says }: Pick<Evidence, "says">): string {
+  if (says === "absent") return UNSEEN;
+  return says === "unknown" ? UNASKED : "confirmed_by_person";
+}
+
+const UNSEEN = "confirmed_unseen";
+const UNASKED = "confirmed_unasked";
+
+/** "on on-call's word: …" of an end that only a person vouches for; null: of every other. */
+export function onWord(result: { readonly code: string } | null): string | null {
+  switch (result?.code) {
+    case UNSEEN:
+      return "on on-call's word: the provider did not show it";
+    case UNASKED:
+      return "on on-call's word: the provider could not be asked";
     default:
       return null;
   }

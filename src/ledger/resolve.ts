@@ -9,7 +9,7 @@ import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
 import { effectsOf, type ProviderEffect } from "../domain/evidence.js";
-import { type Named, namedEffect } from "../domain/named-evidence.js";
+import { confirmedCode, type Named, namedEffect } from "../domain/named-evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
 import { announce } from "./announce.js";
@@ -245,7 +245,7 @@ async function decide(
         providerRef: ref,
         resolvedByPerson: true,
         result: {
-          code: "confirmed_by_person",
+          code: confirmedCode(decision.probe),
           detail: `Confirmed by on-call: ${ref}.${remark === null ? "" : ` ${remark}`}`,
           providerRef: ref,
         },

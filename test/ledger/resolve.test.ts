@@ -58,7 +58,12 @@ describe("confirm", () => {
       const result = await ask(ctx, operation, { verb: "confirm", probe: committed(operation) });
       expect(result).toMatchObject({
         outcome: "applied",
-        operation: { status: "CONFIRMED", providerRef: effectFor(operation).ref, resolvedByPerson: true },
+        operation: {
+          status: "CONFIRMED",
+          providerRef: effectFor(operation).ref,
+          resolvedByPerson: true,
+          result: { code: "confirmed_by_person" },
+        },
       });
       expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 0n, refunded: 2000n });
       expect((await ledger.eventsOf(ctx.db, operation.id)).at(-1)).toMatchObject({
@@ -97,6 +102,7 @@ describe("confirm", () => {
         operation: {
           providerRef: "re_seen",
           result: {
+            code: "confirmed_unseen",
             detail:
               "Confirmed by on-call: re_seen. This rests on a person's word: the provider showed nothing of it.",
           },

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { FreezeState } from "../../src/ops/index.js";
+import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
   INCIDENT_KINDS,
@@ -12,9 +13,9 @@ import {
   resolutionCard,
   thawCard,
 } from "../../src/slack/cards/ops-cards.js";
-import { opsPost } from "../../src/slack/cards/posts.js";
+import { opsPost, outcomePost, replayedPost } from "../../src/slack/cards/posts.js";
 import { outcomeOf, resultOf, standingOf } from "../../src/slack/cards/sentences.js";
-import { operationOf } from "./support/views.js";
+import { approvalViewOf, operationOf } from "./support/views.js";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>
   `${message.text}\n${JSON.stringify(message.blocks)}`;
@@ -162,6 +163,78 @@ describe("the post about a decision", () => {
 
   test("says of what was opened again that it waits for a person", () => {
     expect(post("reopen", "QUARANTINED", null)).toContain("waits for a person again");
+  });
+});
+
+describe("confirmed by on-call", () => {
+  const confirmedWith = (code: string) =>
+    operationOf({
+      status: "CONFIRMED",
+      resolvedByPerson: true,
+      confirmedBy: ["U_ONC1"],
+      providerRef: "re_1",
+      result: { code, detail: "Confirmed by on-call: re_1." },
+    });
+  const card = (code: string) =>
+    approvalCard({
+      ...approvalViewOf({
+        money: { amountMinor: 18_000n, currency: "GBP" },
+        customerName: "Tom Whitfield",
+        customerRef: "CUS-7",
+        orderRef: "ORD-10042",
+        status: "delivered",
+        reason: "",
+        itemRefs: [],
+        reasons: [],
+        note: null,
+        endDetail: "",
+        state: "RELEASED",
+        operationStatus: "CONFIRMED",
+        changes: [],
+        earlier: 0,
+      }),
+      operation: confirmedWith(code),
+    });
+
+  test.each([
+    ["confirmed_unasked", "the provider could not be asked"],
+    ["confirmed_unseen", "the provider did not show it"],
+  ])(
+    "%s: thread, approval card and announcement say on whose word, and whose reference it is",
+    (code, why) => {
+      const operation = confirmedWith(code);
+      const end = `, on on-call's word: ${why}. Reference given: re_1.`;
+      expect(outcomePost(operation).text).toBe(
+        `Refunded £180.00 GBP on order ORD-10042 to Tom Whitfield (CUS-7)${end} Confirmed by <@U_ONC1>.`,
+      );
+      expect(JSON.stringify(outcomePost(operation).blocks)).toContain("Confirmed by <@U_ONC1>.");
+      for (const part of [card(code).text, JSON.stringify(card(code).blocks)]) {
+        expect(part).toContain(`Refunded £180.00 GBP${end}`);
+        expect(part).toContain("Confirmed by <@U_ONC1>.");
+      }
+      const resolved = {
+        type: "resolved",
+        operationId: operation.id,
+        verb: "confirm",
+        by: "U_ONC1",
+      } as const;
+      expect(opsPost({ ...resolved, reason: "r", evidence: "e" }, operation, "").text).toContain(end);
+      expect(replayedPost(operation, "tkt_1").text).toContain(end);
+      expect(standingOf(operation)).toBe(`done, on on-call's word: ${why}`);
+      for (const kind of ["cancel_order", "cancel_subscription"] as const) {
+        for (const text of [outcomeOf({ ...operation, kind }), resultOf({ ...operation, kind })]) {
+          expect(text).toContain(`, on on-call's word: ${why}.`);
+        }
+      }
+    },
+  );
+
+  test("where the provider showed it, it is told as what it is", () => {
+    const code = "confirmed_by_person";
+    const said = `${outcomePost(confirmedWith(code)).text}${JSON.stringify(card(code))}`;
+    expect(said).toContain("(CUS-7). Reference re_1.");
+    expect(said).toContain("Refunded £180.00 GBP. Reference re_1.");
+    expect(said).not.toMatch(/word|Confirmed by|given/u);
   });
 });
 

@@ -3,6 +3,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Evidence } from "../../src/domain/evidence.js";
 import { openIncident } from "../../src/ledger/index.js";
 import type { MessageView } from "../../src/sandbox/slack/index.js";
+import { outcomePost } from "../../src/slack/cards/posts.js";
+import { readOperation } from "../../src/slack/views/operation.js";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
 import { type Held, type HeldOptions, hold, moveApproval, moveOperation } from "./support/held.js";
@@ -252,6 +254,15 @@ describe("a quarantine card", () => {
       opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Open again")),
     );
     expect(readable(settled)).not.toContain("Authorise retry");
+    const word = "on on-call's word: the provider did not show it. Reference given: re_42.";
+    expect(readable(settled)).toContain(word);
+    await waitFor(() =>
+      opsMessages(w).find(
+        (one) => readable(one).includes("Confirm committed* by <@U_ONC1>") && readable(one).includes(word),
+      ),
+    );
+    const row = await readOperation(w.db, held.operationId);
+    expect(row === null ? "" : outcomePost(row).text).toContain(`${word} Confirmed by <@U_ONC1>.`);
     await ops(w, "U_ONC1", `reopen ${held.operationId.slice(0, 20)}`);
     const asked = await waitFor(() => w.sandbox.control.modals("U_ONC1")[0]);
     expect(readable({ text: "", blocks: asked.blocks })).toContain("nothing is sent by this");

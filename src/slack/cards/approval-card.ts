@@ -42,6 +42,7 @@ import {
   kindName,
   type OperationFacts,
   resultOf,
+  vouchedBy,
   whatOf,
 } from "./sentences.js";
 
@@ -325,6 +326,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
           ),
         ];
   const standing = standingLine(view);
+  const vouched = confirmedLine(operation);
   const { approversNeeded } = approval;
   const given = approversNeeded - missingVotes(approval);
   const counted = approval.state === "PENDING" && (approversNeeded > 1 || given > 0);
@@ -339,10 +341,17 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
       : approval.state === "EXPIRED"
         ? [ours(withLocalTimes(standing))]
         : [theirs(standing, NOTE_MAX * 2)]),
+    ...(vouched === null ? [] : [note(vouched)]),
     ...(operation.notBefore !== null && operation.status === "PREPARED"
       ? [note(`It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone.`)]
       : []),
   ];
+}
+
+/** "Confirmed by @…" of an end that only on-call vouches for: mrkdwn. null: the provider showed it. */
+export function confirmedLine(operation: OperationFacts): string | null {
+  const people = vouchedBy(operation);
+  return people.length === 0 ? null : `Confirmed by ${listOf(people.map(mentionUser))}.`;
 }
 
 function voteLine(vote: Vote): string {
@@ -424,7 +433,7 @@ export function approvalText(view: ApprovalView): string {
     );
     const note =
       approval.denyNote === null ? "" : escapeWithin(oneLine(`Note: ${approval.denyNote}`), 300).text;
-    return [said, ...who, note].filter((part) => part !== "").join(" ");
+    return [said, confirmedLine(view.operation) ?? "", ...who, note].filter((part) => part !== "").join(" ");
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;

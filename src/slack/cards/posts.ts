@@ -14,7 +14,7 @@ import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { withLocalTimes } from "../text/time.js";
-import { voidedBecause, voidedWords } from "./approval-card.js";
+import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
 import { freezeName, INCIDENT_KINDS, incidentTitle, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
@@ -59,6 +59,8 @@ function cutAtBlank(text: string): string {
 /** Days after the end nobody reads the thread by chance: whoever asked or approved is named when an end does not hold. */
 export function outcomePost(operation: OperationFacts): Message {
   const post = sentencePost(outcomeOf(operation));
+  const vouched = confirmedLine(operation);
+  if (vouched !== null) return { text: `${post.text} ${vouched}`, blocks: [...post.blocks, note(vouched)] };
   if (operation.status !== "REVERSED") return post;
   const people = [...new Set([...operation.filers, ...operation.approvedBy])].slice(0, MENTIONS_MAX);
   if (people.length === 0) return post;

@@ -2,12 +2,14 @@
  * What may be said about an operation: from its row alone, in plain text (escape it where it is shown).
  *
  * 1. A sentence says "refunded" or "cancelled" only of a CONFIRMED row.
- * 2. Money has its currency, exactly; times have their zone.
+ * 2. What on-call confirmed and the provider did not show is told as on-call's word.
+ * 3. Money has its currency, exactly; times have their zone.
  */
 
 import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
+import { onWord } from "../../domain/named-evidence.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
@@ -54,6 +56,8 @@ export interface OperationFacts {
   readonly unknownSince: Date | null;
   /** Its end was decided by a person. */
   readonly resolvedByPerson: boolean;
+  /** Who of on-call confirmed it, as long as that is its end. */
+  readonly confirmedBy: readonly string[];
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -158,7 +162,7 @@ export function standingOf(operation: OperationFacts): string {
     case "QUARANTINED":
       return "outcome not known, with on-call";
     case "CONFIRMED":
-      return "done";
+      return done("done", operation.result);
     case "REJECTED":
       return operation.resolvedByPerson ? "not carried out, closed by on-call" : "refused by the provider";
     case "DENIED":
@@ -217,19 +221,41 @@ export function outcomeOf(operation: OperationFacts): string {
 }
 
 function confirmed(operation: OperationFacts): string {
-  const reference = operation.providerRef === null ? "" : ` Reference ${operation.providerRef}.`;
+  const { result, orderRef } = operation;
+  const whom = withRef(operation.customerName, operation.customerRef);
+  const reference = referenceOf(operation);
   switch (operation.kind) {
     case "refund":
-      return `Refunded ${formatMoney(operation)} on order ${operation.orderRef ?? "?"} to ${withRef(operation.customerName, operation.customerRef)}.${reference}`;
+      return join([
+        `${done(`Refunded ${formatMoney(operation)} on order ${orderRef ?? "?"} to ${whom}`, result)}.`,
+        reference,
+      ]);
     case "cancel_order":
-      return `Order ${operation.orderRef ?? "?"} of ${withRef(operation.customerName, operation.customerRef)} is cancelled. No money has gone back by this; a refund is its own operation.`;
+      return `${done(`Order ${orderRef ?? "?"} of ${whom} is cancelled`, result)}. No money has gone back by this; a refund is its own operation.`;
     case "cancel_subscription":
-      return `Subscription ${operation.subscriptionRef ?? "?"} of ${withRef(operation.customerName, operation.customerRef)} ${
-        operation.atPeriodEnd === true ? "will end with its paid period" : "is cancelled"
-      }.${reference}`;
+      return join([
+        `${done(
+          `Subscription ${operation.subscriptionRef ?? "?"} of ${whom} ${operation.atPeriodEnd === true ? "will end with its paid period" : "is cancelled"}`,
+          result,
+        )}.`,
+        reference,
+      ]);
     default:
       return assertNever(operation.kind, "operation kind");
   }
+}
+
+/** What was done, without its full stop, and whether only on-call's word says so. */
+function done(what: string, result: OperationFacts["result"]): string {
+  const word = onWord(result);
+  return word === null ? what : `${what}, ${word}`;
+}
+
+function referenceOf({ providerRef, result }: OperationFacts): string | null {
+  if (providerRef === null) return null;
+  return onWord(result) === null
+    ? `Reference ${providerRef}.`
+    : `Reference given: ${asSentence(providerRef)}`;
 }
 
 /**
@@ -251,8 +277,12 @@ export function resultOf(operation: OperationFacts): string {
     case "QUARANTINED":
       return "Sent; the outcome is not known, and on-call has the case.";
     case "CONFIRMED": {
-      const done = kind === "refund" ? `Refunded ${formatMoney(operation)}.` : CANCELLED[kind](operation);
-      return join([done, operation.providerRef === null ? null : `Reference ${operation.providerRef}.`]);
+      const what = kind === "refund" ? `Refunded ${formatMoney(operation)}` : CANCELLED[kind](operation);
+      return join([
+        `${done(what, operation.result)}.`,
+        kind === "cancel_order" ? "No money has gone back by this." : null,
+        referenceOf(operation),
+      ]);
     }
     case "REJECTED":
       if (isMadeDifferently(operation)) return detail ?? "Not carried out as asked.";
@@ -272,13 +302,17 @@ export function resultOf(operation: OperationFacts): string {
 }
 
 const CANCELLED = {
-  cancel_order: () => "Cancelled. No money has gone back by this.",
+  cancel_order: () => "Cancelled",
   cancel_subscription: ({ atPeriodEnd }: Pick<OperationFacts, "atPeriodEnd">) =>
-    atPeriodEnd === true ? "Cancelled; it ends with its paid period." : "Cancelled.",
+    atPeriodEnd === true ? "Cancelled; it ends with its paid period" : "Cancelled",
 } as const;
 
 const isMadeDifferently = ({ result }: Pick<OperationFacts, "result">): boolean =>
   result?.code === MADE_DIFFERENTLY;
+
+/** Who vouches for an end that the provider did not show. */
+export const vouchedBy = ({ result, confirmedBy }: OperationFacts): readonly string[] =>
+  onWord(result) === null ? [] : confirmedBy;
 
 /** Nothing had failed: the filer's word alone was missing, and the same is done without an approval. */
 const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "binding_confirmed";

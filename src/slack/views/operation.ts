@@ -36,6 +36,7 @@ interface Row {
   ticket_id: TicketId | null;
   unknown_since: Date | null;
   resolved_by_person: boolean;
+  confirmed_by: string[] | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -45,6 +46,9 @@ const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.payment_intent, o.provider_subscription, o.provider_ref,
        o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
+       CASE WHEN o.status = 'CONFIRMED' AND o.resolved_by_person THEN (SELECT array_remove(ARRAY[r.by, r.second_by], NULL)
+         FROM resolutions r WHERE r.operation_id = o.id AND r.verb = 'confirm' AND r.state = 'applied'
+         ORDER BY r.operation_version DESC LIMIT 1) END AS confirmed_by,
        o.created_at, o.updated_at,
        f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
        coalesce((SELECT greatest(payment_left(p), 0) FROM payments p
@@ -103,6 +107,7 @@ function factsOf(row: Row): OperationFacts {
     ticketId: row.ticket_id,
     unknownSince: row.unknown_since,
     resolvedByPerson: row.resolved_by_person,
+    confirmedBy: row.confirmed_by ?? [],
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -39,6 +39,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     ticketId: null,
     unknownSince: null,
     resolvedByPerson: false,
+    confirmedBy: [],
     createdAt: AT,
     updatedAt: AT,
     ...changes,
