@@ -81,7 +81,7 @@ const saidOf = (status: string): "dead" | "absent" => (status === ABSENT ? "abse
 const TOLD_OF = `
 SELECT id FROM incidents WHERE payment_id = $1 AND detail -> 'effects' ?| $2::text[]`;
 
-/** Keeps that what was seen as made elsewhere came to nothing, once, and shows it on the cards that told of it. */
+/** Keeps that what was seen as made elsewhere came to nothing, once. */
 async function recordEnded(
   tx: Tx,
   ctx: LedgerCtx,
@@ -103,11 +103,6 @@ async function recordEnded(
       payload: { ref, paymentIntent: payment.payment_intent, status },
     });
   }
-  const told = await tx.sql<{ id: string }>("ledger.told_of", TOLD_OF, [
-    payment.id,
-    rows.map(({ ref }) => ref),
-  ]);
-  for (const { id } of told) await ctx.notices.touch(tx, { kind: "incident", id });
 }
 
 /** $1 subject. What its last event says to be in the sum. */
@@ -127,7 +122,7 @@ export interface Recorded {
   readonly changed: boolean;
   /** More was spent than was captured. */
   readonly overdrawn: boolean;
-  /** References that came to nothing, and counted until now. */
+  /** References that counted until now: they came to nothing, or an operation of ours covers them since. */
   readonly freed: readonly string[];
 }
 
@@ -240,7 +235,16 @@ async function count(
     await tellOther(tx, ctx, { ...finding, foreign: others });
   }
   const stands = new Set(refs);
-  return { changed: true, overdrawn, freed: [...counted].filter((ref) => !stands.has(ref)) };
+  const freed = [...counted].filter((ref) => !stands.has(ref));
+  await tellLess(tx, ctx, payment.id, freed);
+  return { changed: true, overdrawn, freed };
+}
+
+/** The cards that told of what does not count any more say so. */
+async function tellLess(tx: Tx, ctx: LedgerCtx, paymentId: string, freed: readonly string[]): Promise<void> {
+  if (freed.length === 0) return;
+  const told = await tx.sql<{ id: string }>("ledger.told_of", TOLD_OF, [paymentId, freed]);
+  for (const { id } of told) await ctx.notices.touch(tx, { kind: "incident", id });
 }
 
 interface Finding {

@@ -99,7 +99,7 @@ describe("an attempt's outcome", () => {
   });
 
   test("not executed comes back after the provider's Retry-After and not before, under the same key", async () => {
-    const ctx = await openShop(database.db);
+    const ctx = await openShop(database.db, { timing: { reconcileMaxMs: 60_000 } });
     const first = await claimed(ctx, await prepared(ctx));
     const back = await settle(ctx, first, outcomes.notExecuted(60_000));
     const early = await ledger.claim(ctx, {
@@ -249,7 +249,7 @@ describe("an answer from a lost lease", () => {
     await decide(ctx, take, { do: "reject", code: "lost", detail: "taken for not executed" });
     await inState(ctx, "CONFIRMED");
     await prepared(ctx, 7000n);
-    const late = await settle(ctx, lost, outcomes.committed(lost.operation));
+    const late = await settle(ctx, lost, outcomes.committed(lost.operation, { ref: "re_late" }));
     expect(late.operation.status).toBe("QUARANTINED");
     expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 15_000n, refunded: 2000n, counted: 17_000n });
     const kinds = (await ledger.listIncidents(ctx.db, {})).rows.map(({ kind }) => kind).sort();

@@ -151,6 +151,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     order_ref: string | null;
     detail: JsonObject;
     ended: string[];
+    ours: string[];
     closed_by: string | null;
     closed_at: Date | null;
     close_reason: string | null;
@@ -162,7 +163,10 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               SELECT t.ref FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               WHERE i.payment_id IS NOT NULL AND EXISTS (
                 SELECT 1 FROM provider_evidence e WHERE e.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
-              ORDER BY 1) AS ended
+              ORDER BY 1) AS ended, ARRAY(
+              SELECT t.ref || ': ' || o.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+              JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
+              ORDER BY 1) AS ours
        FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
     [id],
   );
@@ -179,6 +183,9 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ...(row.ended.length === 0
         ? []
         : [["Came to nothing since", `${row.ended.join(", ")}: does not count any more`] as const]),
+      ...(row.ours.length === 0
+        ? []
+        : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
     closedBy: row.closed_by,
     closedAt: row.closed_at,
