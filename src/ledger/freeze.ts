@@ -95,7 +95,7 @@ const STILL_ASKED = `kind = $1 AND frozen AND version = $2::bigint AND thaw_aske
 const THAW = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASKS} WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
 
 /** $1 kind, $2 version. */
-const AGREE = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASKS} WHERE ${STILL_ASKED} RETURNING ${COLUMNS}`;
+const ASKED = `SELECT ${COLUMNS} FROM freeze_switches WHERE ${STILL_ASKED} FOR UPDATE`;
 
 /** Thaws; `changed` false: it was not frozen. What waited is looked at again within seconds. */
 export async function thaw(
@@ -104,7 +104,7 @@ export async function thaw(
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   return ctx.db.tx(async (tx) => {
     const rows = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
-    return thawed(tx, ctx, request, rows[0]);
+    return thawed(tx, ctx, { ...request, askedBy: null }, rows[0]);
   });
 }
 
@@ -114,15 +114,17 @@ export async function agreeThaw(
   request: { kind: FreezeKind; by: string; version: number },
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   return ctx.db.tx(async (tx) => {
-    const rows = await tx.sql<Row>("ledger.agree_thaw", AGREE, [request.kind, request.version]);
-    return thawed(tx, ctx, request, rows[0]);
+    const [asked] = await tx.sql<Row>("ledger.asked_thaw", ASKED, [request.kind, request.version]);
+    if (asked === undefined) return { state: await stateOf(tx, request.kind), changed: false };
+    const rows = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
+    return thawed(tx, ctx, { ...request, askedBy: asked.thaw_asked_by }, rows[0]);
   });
 }
 
 async function thawed(
   tx: Tx,
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string },
+  request: { kind: FreezeKind; by: string; askedBy: string | null },
   row: Row | undefined,
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
@@ -131,13 +133,10 @@ async function thawed(
   const stillFrozen = (await freezeStates(tx)).filter(({ frozen }) => frozen).map(({ kind }) => kind);
   await ctx.notices.ops(tx, {
     key: `thaw:${row.kind}:${row.version}`,
-    message: { type: "thawed", kind: row.kind, by: request.by, stillFrozen },
+    message: { type: "thawed", kind: row.kind, by: request.by, askedBy: request.askedBy, stillFrozen },
   });
   return { state: toSwitch(row), changed: true };
 }
-
-/** $1 kind, $2 version. */
-const ASKED = `SELECT ${COLUMNS} FROM freeze_switches WHERE ${STILL_ASKED} FOR UPDATE`;
 
 /** Another person does not agree: it stays frozen and the request is over; `changed` false: that request no longer stands. */
 export async function refuseThaw(

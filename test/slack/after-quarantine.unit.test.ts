@@ -125,6 +125,7 @@ describe("the card that asks for a thaw", () => {
         thawAskedBy: "U_ONC1",
         thawExpiresAt: null,
         version: 2,
+        answer: null,
       }),
     );
 

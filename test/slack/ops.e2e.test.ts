@@ -156,8 +156,19 @@ describe("/ops", () => {
     ]);
     await w.sandbox.control.click({ as: "U_ONC2", at: { channel: "C_OPS", ts: card.ts }, label: "Agree" });
     await says(w, "U_ONC2", "Thawed: refund operations");
-    await waitFor(() => opsMessages(w).some((one) => readable(one).includes("Thawed: refund operations")));
+    await waitFor(() =>
+      opsMessages(w).some((one) =>
+        readable(one).includes("*Thawed: refund operations* asked by <@U_ONC1>, agreed by <@U_ONC2>."),
+      ),
+    );
     await waitFor(() => !opsMessages(w).some((one) => readable(one).includes("Disagree")));
+    await waitFor(() =>
+      opsMessages(w).some((one) =>
+        readable(one).includes(
+          "It was asked here whether to thaw refund operations. Asked by <@U_ONC1>, agreed by <@U_ONC2>.",
+        ),
+      ),
+    );
   });
 });
 

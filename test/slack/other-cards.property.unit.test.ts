@@ -113,13 +113,16 @@ describe("a thaw card", () => {
   test.prop([line, fc.boolean(), fc.boolean()], RUNS)(
     "shows the reason literally while it asks, and is one line without buttons when it does not",
     (reason, frozen, asked) => {
-      const by = { kind: "refund", by: "U_ONC1", at: AT, thawExpiresAt: null, version: 7 } as const;
+      const answer = { askedBy: "slack:U_ONC2", by: "slack:U_ONC1", thawed: true };
+      const by = { kind: "refund", by: "U_ONC1", at: AT, thawExpiresAt: null, version: 7, answer } as const;
       const card = thawCard({ ...by, frozen, reason, thawAskedBy: asked ? "U_ONC2" : null });
       withinLimits(card);
       harmless(card, ["U_ONC1", "U_ONC2"]);
       expect(table(card).get("Because")).toEqual(frozen && asked ? [cut(one(reason))] : undefined);
       if (!frozen || !asked)
-        expect(card.text).toMatch(/^It was asked here whether to thaw .*stands below\.$/);
+        expect(card.text).toBe(
+          "It was asked here whether to thaw refund operations. Asked by <@U_ONC2>, agreed by <@U_ONC1>. The answer stands below.",
+        );
       expect(buttons(card)).toEqual(frozen && asked ? ["Agree", "Disagree"] : []);
     },
   );

@@ -46,8 +46,14 @@ export type OpsMessage =
   /** `refusedBy` null: nobody answered in time. */
   | { type: "thaw_request_ended"; kind: string; by: string; refusedBy: string | null }
   | { type: "incident_closed"; incidentId: string; kind: string; by: string; reason: string }
-  /** `stillFrozen`: kinds that have a switch of their own which is on. */
-  | { type: "thawed"; kind: string; by: string; stillFrozen?: readonly string[] }
+  /** `stillFrozen`: kinds that have a switch of their own which is on. `askedBy`: `by` agreed to what this person had asked for. */
+  | {
+      type: "thawed";
+      kind: string;
+      by: string;
+      askedBy?: string | null;
+      stillFrozen?: readonly string[];
+    }
   | {
       type: "resolved";
       operationId: OperationId;

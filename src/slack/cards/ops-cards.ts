@@ -307,10 +307,15 @@ export function freezeName(kind: FreezeKind): string {
   return kind === "all" ? "everything" : `${kindName(kind).toLowerCase()} operations`;
 }
 
+/** A switch and, where it asks nothing now, how the last request for a thaw was answered. */
+export interface ThawCardView extends FreezeState {
+  readonly answer: { readonly askedBy: string; readonly by: string; readonly thawed: boolean } | null;
+}
+
 /** Where a thaw needs another person than the freeze. */
-export function thawCard(state: FreezeState): Message {
+export function thawCard(state: ThawCardView): Message {
   const name = freezeName(state.kind);
-  if (!state.frozen || state.thawAskedBy === null) return thawAnswered(name);
+  if (!state.frozen || state.thawAskedBy === null) return thawAnswered(name, state.answer);
   const title = `A second person is needed: thaw ${name}`;
   const table: Row[] = [
     { label: "Frozen by", value: { ours: state.by === null ? "Countersign itself" : actorName(state.by) } },
@@ -344,10 +349,23 @@ const releases = (kind: FreezeKind, name: string): string =>
     : `*Agree* lets the ${escapeText(name)} that this freeze holds back be sent, unless everything is frozen by its own switch: that stays frozen. *Disagree* keeps them frozen.`;
 
 /** A post of its own says what was answered, so the question does not say it a second time. */
-function thawAnswered(name: string): Message {
-  const text = `It was asked here whether to thaw ${name}. The answer stands below.`;
-  return { text: escapeWithin(text, 300).text, blocks: [note(`_${escapeWithin(text, 300).text}_`)] };
+function thawAnswered(name: string, answer: ThawCardView["answer"]): Message {
+  const who = answer === null ? "" : ` ${answeredBy(answer)}`;
+  const text = `It was asked here whether to thaw ${escapeText(name)}.${who} The answer stands below.`;
+  return { text, blocks: [note(`_${text}_`)] };
 }
+
+function answeredBy({ askedBy, by, thawed }: NonNullable<ThawCardView["answer"]>): string {
+  const asked = `Asked by ${personOf(askedBy)}`;
+  if (thawed) return `${asked}, agreed by ${personOf(by)}.`;
+  return by.startsWith("system:")
+    ? `${asked}; nobody agreed in time.`
+    : `${asked}, not agreed by ${personOf(by)}.`;
+}
+
+/** Whose name was erased from the audit log has none here. */
+const personOf = (actor: string): string =>
+  actor.startsWith("person:") ? "somebody whose name was erased" : actorName(actor);
 
 /** As the database knows them (`incidents_kind_is_known`). */
 export const INCIDENT_KINDS = [

@@ -192,7 +192,11 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
         escapeText(oneLine(freezeName(kind as Parameters<typeof freezeName>[0]))),
       );
       const rest = still.length === 0 ? "" : ` Still frozen by a switch of its own: ${still.join(", ")}.`;
-      return withReason(`*Thawed: ${escapeText(oneLine(name))}* by ${actorName(message.by)}.${rest}`, []);
+      const who =
+        message.askedBy == null
+          ? `by ${actorName(message.by)}`
+          : `asked by ${actorName(message.askedBy)}, agreed by ${actorName(message.by)}`;
+      return oursOnly(`*Thawed: ${escapeText(oneLine(name))}* ${who}.${rest}`);
     }
     case "resolved": {
       const verb = message.verb;

@@ -2,13 +2,7 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
-import type {
-  AttemptFacts,
-  FreezeKind,
-  FreezeState,
-  ResolutionVerb,
-  ResolutionView,
-} from "../../ops/index.js";
+import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
 import { storedProbe } from "../../ops/index.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -17,6 +11,7 @@ import type {
   QuarantineView,
   ResolutionCardView,
   ResolutionFacts,
+  ThawCardView,
 } from "../cards/ops-cards.js";
 import type { Frozen } from "../cards/sentences.js";
 import { readOperation } from "./operation.js";
@@ -105,7 +100,19 @@ export async function readResolution(db: SqlRunner, id: string): Promise<Resolut
   return operation === null ? null : { resolution: resolutionOf(row), operation };
 }
 
-export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<FreezeState | null> {
+/**
+ * $1 kind. Who asked for the last thaw and how that was answered, from the audit log, because the switch forgets it. No row: nothing was asked, or the question is open.
+ */
+const LAST_THAW = `
+SELECT e.type = 'thaw' AS thawed, COALESCE(a.value, asked.actor) AS asked_by, COALESCE(b.value, e.actor) AS by
+FROM operation_events asked
+JOIN operation_events e ON e.subject = asked.subject AND e.seq = asked.seq + 1 AND e.type IN ('thaw', 'thaw_request_ended')
+LEFT JOIN audit_subjects a ON 'person:' || a.hash = asked.actor
+LEFT JOIN audit_subjects b ON 'person:' || b.hash = e.actor
+WHERE asked.subject = 'freeze:' || $1 AND asked.type = 'thaw_asked'
+ORDER BY asked.seq DESC LIMIT 1`;
+
+export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<ThawCardView | null> {
   const [row] = await db.sql<{
     frozen: boolean;
     by: string | null;
@@ -121,6 +128,11 @@ export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<Freez
   );
   if (row === undefined) return null;
   const { frozen, by, reason, at } = row;
+  const [answer] = await db.sql<{ thawed: boolean; asked_by: string; by: string }>(
+    "slack.last_thaw",
+    LAST_THAW,
+    [kind],
+  );
   return {
     kind,
     frozen,
@@ -130,6 +142,7 @@ export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<Freez
     thawAskedBy: row.thaw_asked_by,
     thawExpiresAt: row.thaw_expires_at,
     version: Number(row.version),
+    answer: answer === undefined ? null : { askedBy: answer.asked_by, by: answer.by, thawed: answer.thawed },
   };
 }
 
