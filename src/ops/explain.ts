@@ -303,6 +303,7 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
         verb,
         people,
         possible: false,
+        asksProvider: true,
         sentence: "Not while the provider has it pending: its end settles it.",
       };
     case "duplicate_effect":
@@ -339,8 +340,8 @@ function differentView(verb: ResolveVerb): VerbView {
         possible: false,
         sentence:
           verb === "confirm"
-            ? "Not possible: what the provider made is not what was asked for, so it is never confirmed."
-            : "Not possible: the provider made something under its key already.",
+            ? "Not possible: what the provider made is not what was asked for, so it is never confirmed. Reject it, with a second person."
+            : "Not possible: the provider made something under its key already. Reject it, with a second person.",
       };
 }
 

@@ -203,6 +203,25 @@ describe("what a person may do now", () => {
     expect(verb("reject", late)).toMatchObject({ possible: true });
   });
 
+  it("pending for too long: no verb is possible, and Confirm's form alone asks the provider again", () => {
+    const parked = view({ status: "QUARANTINED", quarantineReason: "pending_too_long" });
+    expect(verb("confirm", parked)).toMatchObject({ possible: false, asksProvider: true });
+    for (const other of ["reject", "retry"] as const) {
+      expect(verb(other, parked)).toMatchObject({ possible: false });
+      expect(verb(other, parked)).not.toHaveProperty("asksProvider");
+    }
+  });
+
+  it("made differently: what is not possible names what is", () => {
+    const parked = view({ status: "QUARANTINED", quarantineReason: "postcondition_failed" });
+    for (const other of ["confirm", "retry"] as const) {
+      expect(verb(other, parked)).toMatchObject({
+        possible: false,
+        sentence: expect.stringMatching(/^Not possible: .* Reject it, with a second person\.$/),
+      });
+    }
+  });
+
   it("nothing is sent again while its kind is frozen", () => {
     expect(verb("retry", view({ status: "QUARANTINED" }, { frozen: true }))).toMatchObject({
       possible: false,

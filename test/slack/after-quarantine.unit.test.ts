@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
-import type { FreezeState } from "../../src/ops/index.js";
+import type { FreezeState, VerbView } from "../../src/ops/index.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
+import { resolveForm } from "../../src/slack/cards/forms.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
   INCIDENT_KINDS,
@@ -110,6 +111,38 @@ describe("the second person's card, while it asks", () => {
     expect(asks("reject", "postcondition_failed: £17.00")).toContain(
       "*Agree* records that it was not carried out as asked; what was made instead counts as refunded elsewhere.",
     );
+  });
+});
+
+describe("the form of a verb", () => {
+  const place = { channelId: null, messageTs: null, threadTs: null, home: false };
+  const formOf = (verb: Omit<VerbView, "people" | "sentence">) => {
+    const operation = operationOf({ status: "QUARANTINED" });
+    const view: VerbView = { ...verb, people: 1, sentence: "Not possible: it was made. Reject it." };
+    const form = resolveForm(operation, view, { about: operation.id, verb: verb.verb, place });
+    return {
+      submit: form.submit?.text,
+      inputs: form.blocks.filter(({ type }) => type === "input").length,
+      text: JSON.stringify(form.blocks),
+    };
+  };
+
+  test("that is not possible says why and what to do instead, and has nothing to send", () => {
+    const { submit, inputs, text } = formOf({ verb: "retry", possible: false });
+    expect({ submit, inputs }).toEqual({ submit: undefined, inputs: 0 });
+    expect(text).toContain("Not possible: it was made. Reject it.");
+    expect(text).not.toContain("The provider is asked once more");
+  });
+
+  test("that is possible is sent with a reason and evidence", () => {
+    expect(formOf({ verb: "retry", possible: true })).toMatchObject({ submit: "Authorise retry", inputs: 2 });
+  });
+
+  test("that can only ask the provider says so on its button", () => {
+    expect(formOf({ verb: "confirm", possible: false, asksProvider: true })).toMatchObject({
+      submit: "Ask the provider",
+      inputs: 2,
+    });
   });
 });
 

@@ -204,15 +204,17 @@ export function bindingForm(ticket: Ticket, meta: FormMeta): Modal {
   });
 }
 
+/** Where the verb is not possible: why, and what to do instead, with nothing to send. */
 export function resolveForm(operation: OperationFacts, verb: VerbView, meta: FormMeta): Modal {
+  const facts = [...rows(operationRows(operation)), theirs(verb.sentence, 1000)];
+  if (!verb.possible && verb.asksProvider !== true) return closed(verbName(verb.verb), facts);
   return form({
     callback: VIEWS.resolve,
     title: verbName(verb.verb),
-    submit: verb.people === 2 ? "Ask a second person" : verbName(verb.verb),
+    submit: submitOf(verb),
     meta: { ...meta, verb: verb.verb },
     blocks: [
-      ...rows(operationRows(operation)),
-      theirs(verb.sentence, 1000),
+      ...facts,
       note(
         "The provider is asked once more before anything is written; if it answers the question, its answer counts.",
       ),
@@ -220,6 +222,11 @@ export function resolveForm(operation: OperationFacts, verb: VerbView, meta: For
       evidenceInput(),
     ],
   });
+}
+
+function submitOf({ verb, possible, people }: VerbView): string {
+  if (!possible) return "Ask the provider";
+  return people === 2 ? "Ask a second person" : verbName(verb);
 }
 
 function operationRows(operation: OperationFacts): Row[] {
