@@ -38,6 +38,11 @@ function unrepeated(words: string, detail: string): string {
     : detail;
 }
 
+/** What the time since which an operation is open is called: one that had ended was open before that, too. */
+export function unknownSinceLabel(stored: string | null): "Open again since" | "Unknown since" {
+  return quarantineCode(stored ?? "") === "opened_again" ? "Open again since" : "Unknown since";
+}
+
 /** The code of a stored reason; null: it has none that is known. */
 export function quarantineCode(stored: string): keyof typeof WORDS | null {
   const code = /^[a-z_]+/u.exec(stored)?.[0] ?? "";

@@ -26,7 +26,7 @@ export async function announce(
   if (operation.approvalId !== null) {
     await ctx.notices.touch(tx, { kind: "approval", id: operation.approvalId });
   }
-  if (operation.status === "QUARANTINED") {
+  if (operation.status === "QUARANTINED" && from !== "QUARANTINED") {
     await ctx.notices.repost(tx, { kind: "quarantine", id: operation.id });
   } else if (from === "QUARANTINED") {
     await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
@@ -79,10 +79,16 @@ function messageFor(
         message: { type: "operation_being_checked", operationId },
       };
     case "QUARANTINED":
-      // Once, however often reconciling gives up; anew when evidence reopens what had ended.
+      // A person's word about what is parked parks it no second time.
+      if (from === "QUARANTINED") return null;
+      // Once, however often reconciling gives up; anew when what had ended is open again.
       return {
         key: `operation:${operationId}:quarantined${from === "RECONCILING" ? "" : `:${operation.version}`}`,
-        message: { type: "operation_outcome", operationId },
+        message: {
+          type: "operation_outcome",
+          operationId,
+          ...(from === "CONFIRMED" || from === "REJECTED" ? { was: from } : {}),
+        },
       };
     default:
       return {

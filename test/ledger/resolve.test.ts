@@ -322,6 +322,8 @@ describe("reject and retry", () => {
       claimed: false,
       why: "moved",
     });
+    const cards = () => ctx.notes.filter((one) => one === "repost quarantine").length;
+    const before = cards();
     await ledger.secondResolve(ctx, {
       resolutionId: proposed.resolution.id,
       by: "U_ONC2",
@@ -329,6 +331,7 @@ describe("reject and retry", () => {
       note: null,
       probe: { says: "absent" },
     });
+    expect(cards()).toBe(before);
     // Somebody joins meanwhile: that does not use the authority up.
     await prepare(ctx, { ...refund(await putRun(ctx.db, "U_OTHER"), 2000n), filers: ["U_OTHER"] });
     expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toMatchObject([{ quarantine: "authorised" }]);

@@ -144,6 +144,33 @@ describe("a wrong click can be opened again, with a record of its own", () => {
   });
 });
 
+describe("what the thread was told of an end that is opened again", () => {
+  const told = (operation: Operation) =>
+    w.h.shown.thread
+      .map(({ message }) => message)
+      .filter((one) => one.type === "operation_outcome" && one.operationId === operation.id);
+
+  it.each(["CONFIRMED", "REJECTED"] as const)(
+    "%s: is taken back there, once, and a retry repeats nothing",
+    async (was) => {
+      const operation = was === "REJECTED" ? await rejected() : await parked();
+      if (was === "CONFIRMED") {
+        expect(await w.ops.resolve(form(operation, "confirm"))).toMatchObject({ outcome: "resolved" });
+      }
+      const before = told(operation).length;
+      await w.ops.reopen(request(operation));
+      expect(told(operation).slice(before)).toEqual([
+        { type: "operation_outcome", operationId: operation.id, was },
+      ]);
+      const first = await w.ops.resolve(form(await w.now(operation.id), "retry"));
+      if (first.outcome !== "needs_second") throw new Error(first.outcome);
+      await w.ops.second({ resolutionId: first.resolution.id, userId: "U_ONC2", verdict: "agree" });
+      expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+      expect(told(operation)).toHaveLength(before + 1);
+    },
+  );
+});
+
 describe("a proposal that waits for a second person", () => {
   it("runs out after the policy's time: the late click is told so, nothing is done, and it can be asked anew", async () => {
     await w.h.policy(`${POLICY}resolution: { expireAfterMinutes: 30 }\n`);

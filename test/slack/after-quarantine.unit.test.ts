@@ -272,6 +272,32 @@ describe("confirmed by on-call", () => {
   });
 });
 
+describe("opened again", () => {
+  const operation = operationOf({
+    status: "QUARANTINED",
+    quarantineReason: "opened_again: It had been settled as CONFIRMED.",
+    unknownSince: new Date("2026-11-30T03:00:00Z"),
+    approvedBy: ["U_SUP1"],
+  });
+
+  test.each([
+    ["CONFIRMED", "done"],
+    ["REJECTED", "not carried out"],
+  ] as const)("after %s, the thread hears that what it was told does not hold any more", (was, as) => {
+    const { text, blocks } = outcomePost(operation, was);
+    const head = `<@U_AGENT> and <@U_SUP1>: what was told here as ${as} does not hold any more.`;
+    expect(text).toContain(`${head} Refund of £180.00 GBP on order ORD-10042: the outcome cannot be`);
+    expect(JSON.stringify(blocks)).toContain(head);
+    expect(outcomePost({ ...operation, status: was }, was).text).not.toContain("does not hold");
+  });
+
+  test("its card calls the time at which that happened by its name", () => {
+    const card = said(quarantineCard({ operation, attempts: [], resolution: null }));
+    expect(card).toContain("Open again since");
+    expect(card).not.toContain("Unknown since");
+  });
+});
+
 describe("rejected because something else was made", () => {
   const operation = operationOf({
     status: "REJECTED",

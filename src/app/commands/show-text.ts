@@ -1,6 +1,7 @@
 /** One operation as lines of text: all that `/ops show` says, and what only whoever sits at the machine needs. */
 import { formatMoney } from "../../domain/money.js";
 import type { Operation } from "../../domain/operation.js";
+import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import { type AttemptRun, attemptRuns, type OperationView, type VerbView } from "../../ops/index.js";
 
@@ -46,7 +47,10 @@ function facts({ operation, customerName, target, nextLookAt }: OperationView): 
     ["fingerprint", operation.fingerprint],
     ["created", utcSecond(operation.createdAt)],
     ["updated", utcSecond(operation.updatedAt)],
-    ["unknown since", operation.unknownSince === null ? null : utcSecond(operation.unknownSince)],
+    [
+      unknownSinceLabel(operation.quarantineReason).toLowerCase(),
+      operation.unknownSince === null ? null : utcSecond(operation.unknownSince),
+    ],
     ["next look", nextLookAt === null ? null : utcSecond(nextLookAt)],
   ];
   return all.flatMap(([label, value]) =>

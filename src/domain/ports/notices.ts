@@ -17,7 +17,8 @@ export type CardSubject =
 
 /** One post in a ticket's thread. Sentences about effects name an operation and are rendered from its row alone. */
 export type ThreadMessage =
-  | { type: "operation_outcome"; operationId: OperationId }
+  /** `was`: the end that had been told there and does not hold any more. */
+  | { type: "operation_outcome"; operationId: OperationId; was?: "CONFIRMED" | "REJECTED" }
   | { type: "operation_being_checked"; operationId: OperationId }
   | { type: "operation_replayed"; operationId: OperationId }
   /** Model prose: always posted under a marker that says whose it is. */

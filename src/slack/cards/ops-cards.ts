@@ -1,7 +1,7 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { quarantineCode, quarantineWords } from "../../domain/quarantine-words.js";
+import { quarantineCode, quarantineWords, unknownSinceLabel } from "../../domain/quarantine-words.js";
 import {
   type AttemptFacts,
   type FreezeKind,
@@ -94,7 +94,10 @@ function operationRows(operation: OperationFacts): Row[] {
       : { label: "Look it up by", value: { theirs: operation.providerTarget } },
     operation.unknownSince === null
       ? null
-      : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },
+      : {
+          label: unknownSinceLabel(operation.quarantineReason),
+          value: { ours: localTime(operation.unknownSince) },
+        },
     operation.providerRef === null
       ? null
       : { label: "Provider reference", value: { theirs: operation.providerRef } },

@@ -4,6 +4,7 @@ import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
+import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
 import { utcTime } from "../../domain/text/utc-time.js";
@@ -111,7 +112,10 @@ export function opsShow(view: OperationView): Message {
     { label: "Idempotency key", value: { theirs: operation.idempotencyKey } },
     operation.unknownSince === null
       ? null
-      : { label: "Unknown since", value: { ours: localTime(operation.unknownSince) } },
+      : {
+          label: unknownSinceLabel(operation.quarantineReason),
+          value: { ours: localTime(operation.unknownSince) },
+        },
     view.nextLookAt === null ? null : { label: "Next look", value: { ours: localTime(view.nextLookAt) } },
   ];
   const attempts = attemptLines(view.attempts);

@@ -57,14 +57,16 @@ function cutAtBlank(text: string): string {
 }
 
 /** Days after the end nobody reads the thread by chance: whoever asked or approved is named when an end does not hold. */
-export function outcomePost(operation: OperationFacts): Message {
+export function outcomePost(operation: OperationFacts, was?: "CONFIRMED" | "REJECTED"): Message {
   const post = sentencePost(outcomeOf(operation));
   const vouched = confirmedLine(operation);
   if (vouched !== null) return { text: `${post.text} ${vouched}`, blocks: [...post.blocks, note(vouched)] };
-  if (operation.status !== "REVERSED") return post;
+  const told = operation.status === "REVERSED" ? "CONFIRMED" : operation.status === was ? undefined : was;
+  if (told === undefined) return post;
   const people = [...new Set([...operation.filers, ...operation.approvedBy])].slice(0, MENTIONS_MAX);
-  if (people.length === 0) return post;
-  const head = `${listOf(people.map(mentionUser))}: what was told here as done does not hold any more.`;
+  const as = told === "CONFIRMED" ? "done" : "not carried out";
+  const held = `hat was told here as ${as} does not hold any more.`;
+  const head = people.length === 0 ? `W${held}` : `${listOf(people.map(mentionUser))}: w${held}`;
   return { text: `${head} ${post.text}`, blocks: [ours(head), ...post.blocks] };
 }
 

@@ -74,7 +74,7 @@ async function threadMessage(
     case "operation_replayed": {
       const operation = await readOperation(ctx.db, message.operationId);
       if (operation === null) return null;
-      if (message.type === "operation_outcome") return outcomePost(operation);
+      if (message.type === "operation_outcome") return outcomePost(operation, message.was);
       return message.type === "operation_replayed"
         ? replayedPost(operation, ticketId)
         : beingCheckedPost(operation);
