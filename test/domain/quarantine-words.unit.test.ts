@@ -4,13 +4,13 @@ import { quarantineWords } from "../../src/domain/quarantine-words.js";
 test.each([
   [
     "unknown_too_long: http_500: The provider answered with HTTP 500.",
-    "The outcome is still unknown after the time set for that (QUARANTINE_AFTER_MS). The provider answered with HTTP 500.",
+    "The outcome is still unknown after the time set for that. The provider answered with HTTP 500.",
   ],
   [
     "pending_too_long: insufficient_funds",
-    "The provider still has it pending after the time set for that (QUARANTINE_AFTER_MS): insufficient_funds.",
+    "The provider still has it pending after the time set for that: insufficient_funds.",
   ],
-  ["unknown_too_long: ", "The outcome is still unknown after the time set for that (QUARANTINE_AFTER_MS)."],
+  ["unknown_too_long: ", "The outcome is still unknown after the time set for that."],
   ["duplicate_effect", "The provider shows more than one effect of this operation."],
   ["something else: x", "something else: x"],
   [
