@@ -107,6 +107,14 @@ describe("a small refund that the filer's word lets go", () => {
   });
 });
 
+test("an approval that is no longer valid says that nothing was sent", () => {
+  const endDetail = "The order was cancelled";
+  const view = approvalViewOf({ ...refund, endDetail, state: "VOIDED", operationStatus: "VOIDED" });
+  const card = said(approvalCard(view));
+  expect(card).toContain("No longer valid: refund");
+  expect(card).toContain("The order was cancelled. Nothing was sent.");
+});
+
 test("a mistyped amount is told what is wrong with it and nothing else", () => {
   const { approval } = approvalViewOf({ ...refund, state: "PENDING", operationStatus: "AWAITING_APPROVAL" });
   expect(

@@ -13,6 +13,7 @@ import { formatMoney } from "../../domain/money.js";
 import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
 import { cutText } from "../../domain/text/cut.js";
+import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import type { Ticket } from "../../runs/index.js";
 import { ACTIONS, approvalValue } from "../actions.js";
@@ -375,7 +376,13 @@ function standingLine(view: ApprovalView): string | null {
     case "EXPIRED":
       return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent.`;
     case "VOIDED":
-      return `${voidedBecause(approval)}${view.successor ? " A new card asks again." : ""}`;
+      return [
+        voidedBecause(approval),
+        approval.endCode === "binding_confirmed" ? "" : "Nothing was sent.",
+        view.successor ? "A new card asks again." : "",
+      ]
+        .filter((part) => part !== "")
+        .join(" ");
     default:
       return assertNever(approval.state, "approval state");
   }
@@ -386,7 +393,7 @@ export function voidedBecause({ binding, endCode, endDetail }: Approval): string
   if (endCode === "binding_confirmed") {
     return `The filer confirmed the customer, and ${amountOf(binding) ?? "this"} is within what the agent may do alone.`;
   }
-  return endDetail ?? "It does not fit the present state any more.";
+  return asSentence(endDetail ?? "It does not fit the present state any more.");
 }
 
 /** The card's first words once it is no longer a question. */
