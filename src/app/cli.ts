@@ -234,7 +234,8 @@ program
   );
 
 function wholeNumber(text: string): bigint {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("must be a whole number of minor units.");
+  if (!/^\d{1,15}$/.test(text))
+    throw new CommandFailure("--amount is whole minor units, like 1800 for £18.00.", EXIT_BAD_USAGE);
   return BigInt(text);
 }
 

@@ -129,6 +129,7 @@ describe("a ticket from the shell", () => {
     expect(await refunds()).toBe(before);
     const { approvals } = await json<{ approvals: object[] }>("approvals", "list");
     expect(approvals).toMatchObject([{ id: expect.stringMatching(/^apr_/) }]);
+    expect((await cs("approvals")).stdout).toMatch(/^apr_\S+ +op_\S+ +refund £[\d.]+ GBP on ORD-\d+ /mu);
     const { operations } = await json<{ operations: object[]; next: unknown }>(
       "ops",
       "list",
@@ -432,6 +433,32 @@ describe("bad usage", () => {
     ["a role that is none", ["start", "--roles", "boss"], 2, /boss/],
     ["a story that is none", ["demo", "--story", "heist"], 2, /heist/],
   ];
+  test("an incident about a payment names its order and the payment", async () => {
+    const db = openDb({ url: world.databaseUrl, applicationName: "countersign-test", poolSize: 1 });
+    try {
+      await db.sql(
+        undefined,
+        `INSERT INTO incidents (id, kind, dedupe_key, payment_id, detail)
+         SELECT 'inc_' || repeat('0', 32), 'refunded_elsewhere', 'test', p.id, '{}'::jsonb
+         FROM payments p JOIN orders o ON o.id = p.order_id WHERE o.ref = 'ORD-1002' LIMIT 1`,
+      );
+      const { stdout } = await cs("ops", "incidents");
+      expect(stdout).toMatch(/^inc_0{32} +refunded_elsewhere +ORD-1002, \S+ +\d/mu);
+    } finally {
+      await db.sql(undefined, "DELETE FROM incidents WHERE dedupe_key = 'test'");
+      await db.close();
+    }
+  });
+
+  test("an amount with a sign: what it is written like, in one sentence and nothing else", async () => {
+    const words = ["policy", "explain", "--kind", "refund", "--order", "ORD-1002", "--amount", "£18"];
+    expect(await cs(...words)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: "--amount is whole minor units, like 1800 for £18.00.\n",
+    });
+  });
+
   test.each(cases)("%s: one sentence, its exit code, nothing on stdout", async (_what, args, code, said) => {
     const ended = await cs(...args);
     expect(ended.stderr).toMatch(said);

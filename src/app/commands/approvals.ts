@@ -1,8 +1,8 @@
 import { listPending } from "../../approvals/index.js";
-import { formatMoney, money } from "../../domain/money.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import { print, printJson, table } from "../output.js";
 import { withDb } from "./open.js";
+import { subjectOf } from "./show-text.js";
 
 /** `countersign approvals list`: what waits for whom, until when. */
 export async function list(options: { json?: boolean }): Promise<void> {
@@ -31,13 +31,11 @@ export async function list(options: { json?: boolean }): Promise<void> {
     }
     print(
       table([
-        ["approval", "operation", "amount", "for", "waits for", "until"],
+        ["approval", "operation", "what", "for", "waits for", "until"],
         ...page.approvals.map(({ approval, missing }) => [
           approval.id,
           approval.operationId,
-          approval.binding.amountMinor === 0n
-            ? ""
-            : formatMoney(money(approval.binding.amountMinor, approval.binding.currency)),
+          subjectOf(approval.binding),
           approval.binding.customerRef,
           `${missing} of ${approval.role}`,
           utcSecond(approval.expiresAt),

@@ -124,19 +124,31 @@ export async function incidents(options: { cursor?: string; json?: boolean }): P
       print("No incident is open.");
       return;
     }
+    const payments = await paymentsOf(db, page.rows);
     print(
       table([
-        ["incident", "kind", "operation", "found"],
-        ...page.rows.map(({ id, kind, operationId, createdAt }) => [
+        ["incident", "kind", "about", "found"],
+        ...page.rows.map(({ id, kind, operationId, paymentId, createdAt }) => [
           id,
           kind,
-          operationId ?? "",
+          operationId ?? payments.get(paymentId ?? "") ?? "",
           utcSecond(createdAt),
         ]),
       ]),
     );
     if (page.next !== null) print(`More: countersign ops incidents --cursor ${page.next}`);
   });
+}
+
+/** By id of the payment: "ORD-10042, pi_…". */
+async function paymentsOf(db: Db, found: readonly Incident[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.sql<{ id: string; about: string }>(
+    "cli.payments_of_incidents",
+    `SELECT p.id, concat_ws(', ', o.ref, p.payment_intent) AS about
+     FROM payments p LEFT JOIN orders o ON o.id = p.order_id WHERE p.id = ANY ($1::text[])`,
+    [found.flatMap(({ paymentId }) => (paymentId === null ? [] : [paymentId]))],
+  );
+  return new Map(rows.map(({ id, about }) => [id, about]));
 }
 
 const incidentJson = ({ id, kind, status, operationId, detail, createdAt }: Incident) => ({

@@ -8,7 +8,9 @@ import { type AttemptRun, attemptRuns, type OperationView, type VerbView } from 
 const LABEL_WIDTH = 18;
 
 /** "refund £180.00 GBP on ORD-10042": what it is, as lists and heads say it. */
-export function subjectOf(operation: Operation): string {
+export function subjectOf(
+  operation: Pick<Operation, "kind" | "amountMinor" | "currency" | "orderRef" | "subscriptionRef">,
+): string {
   const amount = operation.amountMinor === 0n ? "" : ` ${formatMoney(operation)}`;
   const on = operation.orderRef ?? operation.subscriptionRef;
   return `${operation.kind}${amount}${on === null ? "" : ` on ${on}`}`;
