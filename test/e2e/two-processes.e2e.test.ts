@@ -103,7 +103,7 @@ describe("S-SL-2: Approve pressed several times, by two people at once, and on a
         [operation?.approvalId],
       );
       expect(votes).toHaveLength(1);
-      const already = `Already approved by <@${votes[0]?.user_id ?? "?"}> on <!date^`;
+      const already = `Already approved by <@${votes[0]?.user_id ?? "?"}>, <!date^`;
       await stage.until("every further click to be told who decided and when", async () => {
         const told = ["U_SUP1", "U_SUP2"].flatMap((who) =>
           world.slack.control

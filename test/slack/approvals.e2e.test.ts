@@ -212,7 +212,7 @@ describe("a click", () => {
     expect(await votes()).toHaveLength(1);
     const [winner] = await votes();
     const loser = winner?.user_id === "U_SUP1" ? "U_SUP2" : "U_SUP1";
-    await says(w, loser, `Already approved by <@${winner?.user_id ?? ""}> on`);
+    await says(w, loser, `Already approved by <@${winner?.user_id ?? ""}>, <!date^`);
   });
 
   test("on a card that Slack has not updated yet is told how things stand", async () => {
@@ -446,7 +446,7 @@ describe("Deny", () => {
     expect(late).toMatchObject({
       ok: false,
       error: "view_errors",
-      errors: { note: expect.stringMatching(/^Already denied by sam on /) },
+      errors: { note: expect.stringMatching(/^Already denied by sam, /) },
     });
   });
 

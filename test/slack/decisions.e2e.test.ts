@@ -25,13 +25,13 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   denied: /^Denied: .+ Nothing is sent\.$/,
   "denied-late": /^Denied in time: .+ is stopped before it was sent\.$/,
   already_voted: /^You approved this already, .+ One more person is needed/,
-  already_sent: /^Too late to deny: .+ was approved by (<@U_\w+>|and| )+ on .+ Nothing was changed\.$/,
+  already_sent: /^Too late to deny: .+ was approved by (<@U_\w+>|and| )+, .+ Nothing was changed\.$/,
   stale_card: /^This is an older card of .+ Nothing was changed\./,
   bad_suggestion: /./,
   repeat_amount: /^This needs the amount typed again, exactly: /,
-  "ended:APPROVED": /^Already approved by (<@U_\w+>|and| )+ on .+ It has not been sent yet\./,
-  "ended:RELEASED": /^Already approved by (<@U_\w+>|and| )+ on .+ It has /,
-  "ended:DENIED": /^Already denied by <@U_\w+> on .+ Nothing was sent\./,
+  "ended:APPROVED": /^Already approved by (<@U_\w+>|and| )+, .+ It has not been sent yet\./,
+  "ended:RELEASED": /^Already approved by (<@U_\w+>|and| )+, .+ It has /,
+  "ended:DENIED": /^Already denied by <@U_\w+>, .+ Nothing was sent\./,
   "ended:EXPIRED": /^Too late: this expired .+ because nobody had decided\. Nothing was sent/,
   "ended:VOIDED": /^No longer valid: .+ Nothing was sent\.$/,
   "refused:not_in_role": /^This needs somebody in the role \w+, and you are not in it\./,
@@ -258,7 +258,7 @@ const forged = (callback_id: string, about: string): Form => ({
 });
 
 /** Names stand as text in a form, and as mentions in a message. */
-const mentions = (text: string): string => text.replace(/(by|and) @?([\w]+)(?= (on|and))/gu, "$1 <@U_$2>");
+const mentions = (text: string): string => text.replace(/(by|and) @?([\w]+)(?=,| and)/gu, "$1 <@U_$2>");
 
 function expectSaid(row: DecisionRow, text: string): void {
   const sentence = SENTENCES[row.expected];

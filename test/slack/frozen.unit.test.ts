@@ -6,6 +6,7 @@ import type { RunState } from "../../src/domain/run.js";
 import { approvalCard, plainApprovalCard } from "../../src/slack/cards/approval-card.js";
 import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
 import { frozenSentence } from "../../src/slack/cards/frozen.js";
+import { opsPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
 import { type Frozen, outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { approvalViewOf, operationOf, runOf } from "./support/views.js";
@@ -76,6 +77,16 @@ describe("the card of a waiting approval", () => {
   });
 });
 
+test.each([
+  ["all", "Nothing new is sent"],
+  ["refund", "No new refund is sent"],
+  ["cancel_order", "No new cancellation of an order is sent"],
+  ["cancel_subscription", "No new cancellation of a subscription is sent"],
+])("the post about the switch for %s names what it holds back and nothing else", (kind, said) => {
+  const { text } = opsPost({ type: "frozen", kind, by: "U_ONC1", reason: "" }, null, "");
+  expect(text).toContain(`by <@U_ONC1>. ${said} until a person thaws it;`);
+});
+
 describe("the run's card", () => {
   const title = (status: OperationStatus, state: RunState, frozen: Frozen | null): string => {
     const about = operationOf({ status, frozen });
@@ -111,6 +122,11 @@ describe("the answer to a click", () => {
       "Approved: Refund of £180.00 GBP on order ORD-10042. Not sent: sending is frozen until on-call turns it on again.",
     );
     expect(answer(false)).toMatch(/It is checked once more and then sent\.$/);
+    const policy = { ...approval.binding.policy, coolingOffMinutes: 10 };
+    const resting = { ...approval, decidedAt: SINCE, binding: { ...approval.binding, policy } };
+    expect(decideSentence({ outcome: "approved", approval: resting, waitsFor: 0, frozen: false })).toBe(
+      "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone.",
+    );
     expect(answer(true, 1)).toMatch(/nothing is sent before\. Sending is frozen, too\.$/);
     expect(answer(false, 1)).toMatch(/nothing is sent before\.$/);
   });
@@ -134,6 +150,7 @@ describe("the answer to a click", () => {
       } as const;
       return decideSentence({ outcome: "ended", approval, decision, standing, successorId: null });
     };
+    expect(answer(true)).toMatch(/^Already approved by <@U_SUP1>, <!date\^/u);
     expect(answer(true)).toContain("It has not been sent: sending is frozen.");
     expect(answer(false)).toContain("It has not been sent yet.");
   });

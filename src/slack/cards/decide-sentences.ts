@@ -12,6 +12,7 @@ import { FROZEN, whatOf } from "./sentences.js";
 const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
 const said = (text: string | null | undefined, max = 500): string =>
   escapeWithin(oneLine(text ?? ""), max).text;
+const MS_PER_MINUTE = 60_000;
 const people = (count: number): string => (count === 1 ? "One more person is" : `${count} more people are`);
 
 export function decideSentence(outcome: DecideOutcome): string {
@@ -20,7 +21,7 @@ export function decideSentence(outcome: DecideOutcome): string {
       return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.`;
     case "approved":
       if (outcome.waitsFor === 0) {
-        return `Approved: ${what(outcome.approval)}. ${outcome.frozen ? FROZEN : "It is checked once more and then sent."}`;
+        return `Approved: ${what(outcome.approval)}. ${outcome.frozen ? FROZEN : whenSent(outcome.approval)}`;
       }
       return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${outcome.frozen ? " Sending is frozen, too." : ""}`;
     case "denied":
@@ -54,6 +55,14 @@ export function decideSentence(outcome: DecideOutcome): string {
     default:
       return assertNever(outcome, "outcome of a click");
   }
+}
+
+/** What becomes of a complete approval that nothing holds back. The time runs from its release, which is never before its last vote. */
+function whenSent({ binding, decidedAt, updatedAt }: Approval): string {
+  const minutes = binding.policy.coolingOffMinutes;
+  if (minutes === 0) return "It is checked once more and then sent.";
+  const notBefore = new Date((decidedAt ?? updatedAt).getTime() + minutes * MS_PER_MINUTE);
+  return `It is not sent before ${localTime(notBefore)}, and checked once more then. Until then it can be undone.`;
 }
 
 export const amountOf = ({ binding }: Approval): string => formatMoney(binding);
@@ -119,7 +128,7 @@ const others = (count: number): string => (count === 1 ? "one other decision" : 
 
 function byAndWhen(decision: DecisionWhoWhen): string {
   const by = decision.by.length === 0 ? "" : ` by ${listOf(decision.by.map(mentionUser))}`;
-  return `${by} on ${localTime(decision.at)}`;
+  return `${by}, ${localTime(decision.at)}`;
 }
 
 const approvedBy = (decision: DecisionWhoWhen): string => `approved${byAndWhen(decision)}`;

@@ -306,6 +306,22 @@ function resolutionEnd({ state, verb }: ResolutionView): string {
   }
 }
 
+/** "No new refund is sent": what a switch holds back, and nothing else. */
+export function nothingNew(kind: FreezeKind): string {
+  switch (kind) {
+    case "all":
+      return "Nothing new is sent";
+    case "refund":
+      return "No new refund is sent";
+    case "cancel_order":
+      return "No new cancellation of an order is sent";
+    case "cancel_subscription":
+      return "No new cancellation of a subscription is sent";
+    default:
+      return assertNever(kind, "freeze kind");
+  }
+}
+
 export function freezeName(kind: FreezeKind): string {
   return kind === "all" ? "everything" : `${kindName(kind).toLowerCase()} operations`;
 }

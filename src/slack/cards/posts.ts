@@ -16,7 +16,7 @@ import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLin
 import { withLocalTimes } from "../text/time.js";
 import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
-import { freezeName, INCIDENT_KINDS, incidentTitle, verbName } from "./ops-cards.js";
+import { freezeName, INCIDENT_KINDS, incidentTitle, nothingNew, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
 import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
@@ -184,8 +184,9 @@ export function reminderPost(
 export function opsPost(message: OpsMessage, operation: OperationFacts | null, mentions: string): Message {
   switch (message.type) {
     case "frozen": {
-      const name = freezeName(message.kind as Parameters<typeof freezeName>[0]);
-      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${actorName(message.by)}. Nothing new is sent until a person thaws it; what was sent before is still followed up.`;
+      const kind = message.kind as Parameters<typeof freezeName>[0];
+      const name = freezeName(kind);
+      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${actorName(message.by)}. ${nothingNew(kind)} until a person thaws it; what was sent before is still followed up.`;
       return withReason(head, message.reason === "" ? [] : [["Reason", message.reason]]);
     }
     case "thawed": {

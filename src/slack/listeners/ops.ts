@@ -18,7 +18,7 @@ import {
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
 import type { Message } from "../blocks/build.js";
 import { closed, type FormMeta, resolveForm } from "../cards/forms.js";
-import { freezeName, verbName } from "../cards/ops-cards.js";
+import { freezeName, nothingNew, verbName } from "../cards/ops-cards.js";
 import {
   operationLine,
   opsApprovals,
@@ -290,7 +290,7 @@ function freezeSentence(outcome: FreezeOutcome): string {
       const name = escapeText(freezeName(outcome.state.kind));
       const head = outcome.already
         ? `Frozen already: ${name}${since(outcome.state)}. Nothing was changed.`
-        : `Frozen: ${name}. Nothing new is sent from now on.`;
+        : `Frozen: ${name}. ${nothingNew(outcome.state.kind)} from now on.`;
       const flying =
         outcome.inFlight.length === 0
           ? " Nothing that was sent before is still open."
