@@ -35,7 +35,7 @@ const common = {
   pool: "forks",
   environment: "node",
   // Nothing here waits for time to pass; the limits only end what would hang, also on a slow and shared machine.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   hookTimeout: 120_000,
   // Tests that declare themselves concurrent start processes of their own.
   maxConcurrency: handedIn ? 1 : 3,

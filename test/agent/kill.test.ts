@@ -24,7 +24,7 @@ import { stockShop } from "./support/world.js";
 const database = withDatabase();
 const payments = withPaymentsSandbox();
 const DRIVER = fileURLToPath(new URL("./support/driver.process.ts", import.meta.url));
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 600_000;
 let stub: MessagesStub;
 
 const look = (order: string) => use("get_order", { order_reference: order });
