@@ -303,7 +303,6 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
         verb,
         people,
         possible: false,
-        asksProvider: true,
         sentence: "Not while the provider has it pending: its end settles it.",
       };
     case "duplicate_effect":
@@ -338,6 +337,7 @@ function differentView(verb: ResolveVerb): VerbView {
         verb,
         people: 1,
         possible: false,
+        never: true,
         sentence:
           verb === "confirm"
             ? "Not possible: what the provider made is not what was asked for, so it is never confirmed. Reject it, with a second person."

@@ -87,8 +87,8 @@ export interface EvidenceView {
 export interface VerbView {
   readonly verb: ResolveVerb;
   readonly possible: boolean;
-  /** Not possible by what is known, but its form may be sent: that asks the provider, whose answer may settle it. No other form can. */
-  readonly asksProvider?: true;
+  /** Whatever the provider answers now. Any other form can be sent: that asks the provider, whose answer may settle the question. */
+  readonly never?: true;
   /** 2: a second person must agree. */
   readonly people: 1 | 2;
   /** Why, in one sentence. */

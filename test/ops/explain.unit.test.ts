@@ -203,12 +203,11 @@ describe("what a person may do now", () => {
     expect(verb("reject", late)).toMatchObject({ possible: true });
   });
 
-  it("pending for too long: no verb is possible, and Confirm's form alone asks the provider again", () => {
+  it("pending for too long: no verb is possible, and each form asks the provider again", () => {
     const parked = view({ status: "QUARANTINED", quarantineReason: "pending_too_long" });
-    expect(verb("confirm", parked)).toMatchObject({ possible: false, asksProvider: true });
-    for (const other of ["reject", "retry"] as const) {
-      expect(verb(other, parked)).toMatchObject({ possible: false });
-      expect(verb(other, parked)).not.toHaveProperty("asksProvider");
+    for (const each of ["confirm", "reject", "retry"] as const) {
+      expect(verb(each, parked)).toMatchObject({ possible: false });
+      expect(verb(each, parked)).not.toHaveProperty("never");
     }
   });
 
@@ -217,6 +216,7 @@ describe("what a person may do now", () => {
     for (const other of ["confirm", "retry"] as const) {
       expect(verb(other, parked)).toMatchObject({
         possible: false,
+        never: true,
         sentence: expect.stringMatching(/^Not possible: .* Reject it, with a second person\.$/),
       });
     }

@@ -127,8 +127,8 @@ describe("the form of a verb", () => {
     };
   };
 
-  test("that is not possible says why and what to do instead, and has nothing to send", () => {
-    const { submit, inputs, text } = formOf({ verb: "retry", possible: false });
+  test("that is never possible says why and what to do instead, and has nothing to send", () => {
+    const { submit, inputs, text } = formOf({ verb: "retry", possible: false, never: true });
     expect({ submit, inputs }).toEqual({ submit: undefined, inputs: 0 });
     expect(text).toContain("Not possible: it was made. Reject it.");
     expect(text).not.toContain("The provider is asked once more");
@@ -139,7 +139,7 @@ describe("the form of a verb", () => {
   });
 
   test("that can only ask the provider says so on its button", () => {
-    expect(formOf({ verb: "confirm", possible: false, asksProvider: true })).toMatchObject({
+    expect(formOf({ verb: "confirm", possible: false })).toMatchObject({
       submit: "Ask the provider",
       inputs: 2,
     });

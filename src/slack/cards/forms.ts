@@ -204,10 +204,10 @@ export function bindingForm(ticket: Ticket, meta: FormMeta): Modal {
   });
 }
 
-/** Where the verb is not possible: why, and what to do instead, with nothing to send. */
+/** Where the verb is not possible it asks the provider; where it never is, it says what to do instead, with nothing to send. */
 export function resolveForm(operation: OperationFacts, verb: VerbView, meta: FormMeta): Modal {
   const facts = [...rows(operationRows(operation)), theirs(verb.sentence, 1000)];
-  if (!verb.possible && verb.asksProvider !== true) return closed(verbName(verb.verb), facts);
+  if (verb.never === true) return closed(verbName(verb.verb), facts);
   return form({
     callback: VIEWS.resolve,
     title: verbName(verb.verb),

@@ -165,7 +165,7 @@ async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Rep
   if (answer.outcome !== "form") return notShown(answer);
   const operation = await readOperation(ctx.db, answer.operation.id);
   if (operation === null) return say(GONE);
-  // An open outcome gets its form in any case: it says what may be done instead.
+  // An open outcome gets its form in any case: the provider is asked at the submit, and its answer may settle the question.
   if (!answer.verb.possible && !OPEN_OUTCOMES.has(operation.status))
     return say(`${verbName(verb)} is not possible now. ${said(answer.verb.sentence)}`);
   return openModal(ctx, triggerId, resolveForm(operation, answer.verb, { about: operation.id, verb, place }));
