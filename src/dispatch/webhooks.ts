@@ -6,7 +6,6 @@
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
-import type { JsonObject } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { Db } from "../domain/ports/database.js";
 import type { ProviderEvent } from "../domain/ports/payment-provider.js";
@@ -20,6 +19,7 @@ import {
 import { maybeAliveAgain, reportAliveAgain } from "./alive-again.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
+import { effectEvidence } from "./effect-evidence.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
 import { takeBack } from "./taken-back.js";
@@ -148,12 +148,15 @@ async function judgeFor(
     );
     return null;
   }
+  const seen = effectEvidence(operation.id, effect, "webhook");
   const evidence = {
-    operationId: operation.id,
-    source: "webhook" as const,
-    providerRef: effect.ref,
-    dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
-    payload: effectJson(effect, event),
+    ...seen,
+    payload: {
+      ...seen.payload,
+      pendingReason: effect.pendingReason,
+      webhook: event.id,
+      type: event.type,
+    },
   };
   const dead = isDead(effect);
   switch (operation.status) {
@@ -216,17 +219,4 @@ function orphan(
       currency: effect.currency,
     },
   });
-}
-
-function effectJson(effect: ProviderEffect, event: ProviderEvent): JsonObject {
-  return {
-    ref: effect.ref,
-    status: effect.status,
-    amount: Number(effect.amountMinor),
-    currency: effect.currency,
-    pendingReason: effect.pendingReason,
-    failureReason: effect.failureReason,
-    webhook: event.id,
-    type: event.type,
-  };
 }
