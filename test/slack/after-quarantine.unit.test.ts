@@ -16,7 +16,7 @@ import {
 } from "../../src/slack/cards/ops-cards.js";
 import { opsPost, outcomePost, replayedPost } from "../../src/slack/cards/posts.js";
 import { outcomeOf, resultOf, standingOf } from "../../src/slack/cards/sentences.js";
-import { approvalViewOf, operationOf } from "./support/views.js";
+import { approvalViewOf, operationOf, TOM_REFUND } from "./support/views.js";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>
   `${message.text}\n${JSON.stringify(message.blocks)}`;
@@ -212,20 +212,9 @@ describe("confirmed by on-call", () => {
   const card = (code: string) =>
     approvalCard({
       ...approvalViewOf({
-        money: { amountMinor: 18_000n, currency: "GBP" },
-        customerName: "Tom Whitfield",
-        customerRef: "CUS-7",
-        orderRef: "ORD-10042",
-        status: "delivered",
-        reason: "",
-        itemRefs: [],
-        reasons: [],
-        note: null,
-        endDetail: "",
+        ...TOM_REFUND,
         state: "RELEASED",
         operationStatus: "CONFIRMED",
-        changes: [],
-        earlier: 0,
       }),
       operation: confirmedWith(code),
     });

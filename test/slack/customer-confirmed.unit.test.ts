@@ -3,26 +3,16 @@ import { describe, expect, test } from "vitest";
 import { bindingRule, CUSTOMER_UNCONFIRMED } from "../../src/domain/policy/rules-order.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { bindingCard } from "../../src/slack/cards/binding-card.js";
-import { approvalViewOf, ticketOf } from "./support/views.js";
+import { approvalViewOf, TOM_REFUND, ticketOf } from "./support/views.js";
 
 const OTHER = "The same refund was done before; this is number 2.";
 
 function card(customerConfirmed: boolean, reasons: string[]): string {
   const view = approvalViewOf({
-    money: { amountMinor: 18_000n, currency: "GBP" },
-    customerName: "Tom Whitfield",
-    customerRef: "CUS-7",
-    orderRef: "ORD-10042",
-    status: "delivered",
-    reason: "",
-    itemRefs: [],
+    ...TOM_REFUND,
     reasons,
-    note: null,
-    endDetail: "",
     state: "PENDING",
     operationStatus: "AWAITING_APPROVAL",
-    changes: [],
-    earlier: 0,
   });
   const binding = { ...view.approval.binding, bindingUnconfirmed: true };
   const { text, blocks } = approvalCard({

@@ -9,27 +9,16 @@ import { frozenSentence } from "../../src/slack/cards/frozen.js";
 import { opsPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
 import { type Frozen, outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
-import { approvalViewOf, operationOf, runOf } from "./support/views.js";
+import { approvalViewOf, operationOf, runOf, TOM_REFUND } from "./support/views.js";
 
 const SINCE = new Date("2026-11-29T11:30:00Z");
 const switched = (kind: Frozen["kind"] = "refund", by = "U_ONC1"): Frozen => ({ kind, since: SINCE, by });
 
 function viewOf(state: "PENDING" | "APPROVED" | "RELEASED", frozen: boolean) {
   const view = approvalViewOf({
-    money: { amountMinor: 18_000n, currency: "GBP" },
-    customerName: "Tom Whitfield",
-    customerRef: "CUS-7",
-    orderRef: "ORD-10042",
-    status: "delivered",
-    reason: "",
-    itemRefs: [],
-    reasons: [],
-    note: null,
-    endDetail: "",
+    ...TOM_REFUND,
     state,
     operationStatus: "PREPARED",
-    changes: [],
-    earlier: 0,
   });
   return { ...view, operation: { ...view.operation, frozen: frozen ? switched() : null } };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { utcSecond, utcTime } from "../../src/domain/text/utc-time.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { localSecond, localTime, withLocalTimes } from "../../src/slack/text/time.js";
-import { type ApprovalFacts, approvalViewOf } from "./support/views.js";
+import { type ApprovalFacts, approvalViewOf, TOM_REFUND } from "./support/views.js";
 
 const MONTHS = Array.from({ length: 12 }, (_, month) => new Date(Date.UTC(2026, month, 1, 3, 4, 5)));
 
@@ -20,19 +20,10 @@ describe("times in sentences", () => {
 
 describe("an approval card", () => {
   const facts: ApprovalFacts = {
-    money: { amountMinor: 18_000n, currency: "GBP" },
-    customerName: "Tom Whitfield",
-    customerRef: "CUS-7",
-    orderRef: "ORD-10042",
-    status: "delivered",
-    reason: "",
-    itemRefs: [],
+    ...TOM_REFUND,
     reasons: ["The same request was denied before."],
-    note: null,
-    endDetail: "",
     state: "PENDING",
     operationStatus: "AWAITING_APPROVAL",
-    changes: [],
     earlier: 1,
   };
 

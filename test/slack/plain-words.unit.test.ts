@@ -11,7 +11,7 @@ import { runEndedPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
 import { outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { localTime } from "../../src/slack/text/time.js";
-import { approvalViewOf, operationOf, runOf } from "./support/views.js";
+import { approvalViewOf, operationOf, runOf, TOM_REFUND } from "./support/views.js";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>
   `${message.text}\n${JSON.stringify(message.blocks)}`;
@@ -25,18 +25,8 @@ const RUN = {
 } as const;
 
 const refund = {
+  ...TOM_REFUND,
   money: { amountMinor: 1_000n, currency: "GBP" },
-  customerName: "Tom Whitfield",
-  customerRef: "CUS-7",
-  orderRef: "ORD-10042",
-  status: "delivered",
-  reason: "",
-  itemRefs: [],
-  reasons: [],
-  note: null,
-  endDetail: "",
-  changes: [],
-  earlier: 0,
 };
 
 describe("a run that ended and left its request to another ticket", () => {

@@ -308,3 +308,19 @@ export function runOf({ state, prose, ending, calls, about }: RunFacts): RunCard
     },
   };
 }
+
+/** A refund of £180.00 that nobody has said anything about; what a test is about is laid over it. */
+export const TOM_REFUND = {
+  money: { amountMinor: 18_000n, currency: "GBP" },
+  customerName: "Tom Whitfield",
+  customerRef: "CUS-7",
+  orderRef: "ORD-10042",
+  status: "delivered",
+  reason: "",
+  itemRefs: [],
+  reasons: [],
+  note: null,
+  endDetail: "",
+  changes: [],
+  earlier: 0,
+} as const satisfies Partial<ApprovalFacts>;
