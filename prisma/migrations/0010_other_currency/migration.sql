@@ -16,3 +16,7 @@ ALTER TABLE incidents DROP CONSTRAINT incidents_kind_is_known;
 ALTER TABLE incidents ADD CONSTRAINT incidents_kind_is_known CHECK (kind IN ('orphan_effect','missing_effect',
   'duplicate_effect','contradiction','reversed','refunded_elsewhere','overdrawn','import_below_reserved','late_effect',
   'freeze_tripped','row_changed','made_differently','other_currency'));
+
+-- The sweep asks what was told of an operation or of a payment.
+CREATE INDEX incidents_operation ON incidents (operation_id) WHERE operation_id IS NOT NULL;
+CREATE INDEX incidents_payment ON incidents (payment_id) WHERE payment_id IS NOT NULL;
