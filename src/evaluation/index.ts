@@ -7,6 +7,7 @@ export {
   listsReport,
 } from "./bench/ledger/report.js";
 export { runLedgerBench } from "./bench/ledger/run.js";
+export { listenForReleases, type Releases } from "./bench/resume/releases.js";
 export {
   type Clicked,
   type HeldRun,

@@ -6,7 +6,9 @@ import {
   type HeldRun,
   heldRuns,
   leftOver,
+  listenForReleases,
   measureResume,
+  type Releases,
   type ResumeReport,
 } from "../../evaluation/index.js";
 import { openQueues } from "../../jobs/index.js";
@@ -116,12 +118,13 @@ async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport>
   complain(`${FIRST_CLICKS + runs} tickets are filed and held`);
   const held = await makeHeld(bench, 0, FIRST_CLICKS + runs);
   const bare = await bareQueue(bench.besideUrl, bench.besideRedisUrl);
+  const releases = await listenForReleases(bench.world.databaseUrl);
   try {
     complain("one click after the other");
     return await measureResume(
       {
         db: bench.db,
-        click: (run) => approve(bench, run),
+        click: (run) => approveAndTime(bench, releases, run),
         barePickUpMs: bare.pickUpMs,
         commitMs: async () => {
           const began = performance.now();
@@ -130,12 +133,12 @@ async function resumeAll(bench: BenchWorld, runs: number): Promise<ResumeReport>
         },
         until: (what, look, everyMs) => bench.until(what, look, undefined, everyMs),
         askedSince: askedSince(bench),
-        now: () => performance.now(),
       },
       held,
       FIRST_CLICKS,
     );
   } finally {
+    await releases.close();
     await bare.close();
     await worker.stop();
   }
@@ -171,35 +174,41 @@ async function makeHeld(bench: BenchWorld, first: number, count: number): Promis
   return fresh();
 }
 
-/** $1 approval. No row before its vote; whether its run is resumed by then. */
-const VOTE_SEEN = `
-SELECT t.state IN ('released', 'resolved') AS resumed
-FROM votes v JOIN approvals a ON a.id = v.approval_id JOIN turns t ON t.id = a.turn_id WHERE v.approval_id = $1`;
-
 /** A click that Slack's limits keep from being judged is told so, and a person clicks again; so does this. */
-async function approve(bench: BenchWorld, run: HeldRun): Promise<Clicked> {
+async function approveUntil<T>(
+  bench: BenchWorld,
+  run: HeldRun,
+  came: (clicked: Omit<Clicked, "resumedAt">) => Promise<T | null>,
+): Promise<T> {
   for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
     const at = performance.now();
     if (!(await clickApprove(bench, run))) {
       complain("a click was not acknowledged within Slack's three seconds; clicked again");
       continue;
     }
-    const acknowledgedAt = performance.now();
-    let resumedAt: number | null = null;
-    const recorded = async (): Promise<boolean> => {
-      const [vote] = await bench.db.sql<{ resumed: boolean }>("bench.vote", VOTE_SEEN, [run.approvalId]);
-      if (vote?.resumed === true) resumedAt = performance.now();
-      return vote !== undefined;
-    };
-    const counted = await bench.until("the vote", recorded, CLICK_AGAIN_MS, 1).then(
-      () => true,
-      () => false,
-    );
-    if (counted) return { at, acknowledgedAt, resumedAt };
-    complain("a click was acknowledged and not recorded; clicked again");
+    const found = await came({ at, acknowledgedAt: performance.now() });
+    if (found !== null) return found;
+    complain("a click was acknowledged and came to nothing; clicked again");
   }
-  throw new Error(`the vote on ${run.approvalId} was never recorded`);
+  throw new Error(`nothing came of any click on ${run.approvalId}`);
 }
+
+const approveAndTime = (bench: BenchWorld, releases: Releases, run: HeldRun): Promise<Clicked> =>
+  approveUntil(bench, run, async (clicked) => {
+    const resumedAt = await releases.heardOf(run.turnId, CLICK_AGAIN_MS);
+    return resumedAt === null ? null : { ...clicked, resumedAt };
+  });
+
+const approve = (bench: BenchWorld, run: HeldRun): Promise<true> =>
+  approveUntil(bench, run, async () => {
+    const voted = async (): Promise<boolean> =>
+      (await bench.db.sql("bench.vote", "SELECT 1 FROM votes WHERE approval_id = $1", [run.approvalId]))
+        .length > 0;
+    return bench.until("the vote", voted, CLICK_AGAIN_MS).then(
+      () => true as const,
+      () => null,
+    );
+  });
 
 async function clickApprove(bench: BenchWorld, { approvalId, cardVersion }: HeldRun): Promise<boolean> {
   const { acked } = await bench.world.slack.control.injectInteraction({
