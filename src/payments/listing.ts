@@ -28,13 +28,16 @@ const MAX_PAGES = 1_000;
 /** Which refunds: those of one payment, or all since a time. */
 export type RefundQuery = { paymentIntent: string } | { createdSince: Date };
 
-/** Every refund that the query names, within the time for all pages together. A page that cannot be read fails the whole listing. */
+/**
+ * Every refund that the query names. A page that cannot be read fails the whole listing. One payment's list is read within a lease, so
+ * its time is for all pages together; the whole account's may have as many pages as the shop has refunds, so its time is for each.
+ */
 export async function listRefunds(
   ctx: ReadContext,
   query: RefundQuery,
   options: ReadOptions,
 ): Promise<Listing> {
-  const deadline = performance.now() + options.timeoutMs;
+  const deadline = "paymentIntent" in query ? performance.now() + options.timeoutMs : undefined;
   const found = new Map<string, ProviderEffect>();
   let startingAfter: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {

@@ -66,9 +66,9 @@ export interface PaymentProvider {
    * @throws CountersignError `REQUEST_MISMATCH`
    */
   execute(operation: Operation, request: StoredRequest, options: SendOptions): Promise<AttemptOutcome>;
-  /** Everything the provider lists for one target, to the last page, with its balance. */
+  /** Everything the provider lists for one target, to the last page, with its balance; the time is for all pages together. */
   list(target: ProviderTarget, options: ReadOptions): Promise<Listing>;
-  /** Every refund of the whole account since then, to the last page. `balance` is null. */
+  /** Every refund of the whole account since then, to the last page; the time is for each page. `balance` is null. */
   listSince(since: Date, options: ReadOptions): Promise<Listing>;
   /** One effect by the provider's reference; a complete listing without effects: there is no such thing. */
   read(ref: string, options: ReadOptions): Promise<Listing>;
