@@ -87,6 +87,7 @@ const change = z.discriminatedUnion("what", [
   z.strictObject({ what: z.literal("policy"), ...text }),
   z.strictObject({ what: z.literal("policy_refuses"), sentence: z.string() }),
   z.strictObject({ what: z.literal("voter"), userId: z.string(), sentence: z.string() }),
+  z.strictObject({ what: z.literal("votes"), given: z.int(), needed: z.int() }),
 ]);
 const changes = z.array(change);
 

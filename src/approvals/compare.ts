@@ -30,9 +30,10 @@ export async function compareWorldAndVoters(
   return { changes: voters.stand ? world : [...world, ...voters.changes], unreadable: null };
 }
 
-/** The stored binding no longer has the hash that it was stored with: the row is not what was shown. */
-function alteration({ binding, bindingHash: stored }: Approval): Change[] {
-  const now = bindingHash(binding);
+/** The stored binding, with what the row itself asks of people, no longer has the hash that it was stored with: it is not what was shown. */
+function alteration(approval: Approval): Change[] {
+  const { binding, bindingHash: stored, role, approversNeeded: approvers, confirmAmount } = approval;
+  const now = bindingHash({ ...binding, policy: { ...binding.policy, role, approvers, confirmAmount } });
   return now === stored ? [] : [{ what: "fingerprint", from: stored, to: now }];
 }
 

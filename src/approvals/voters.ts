@@ -50,7 +50,12 @@ export function checkVoters(
   }
   if (counting.size >= approval.approversNeeded) return { stand: true };
   if (unreadable !== null) return { stand: "unreadable", reason: unreadable };
-  return { stand: false, changes: lost };
+  if (lost.length > 0) return { stand: false, changes: lost };
+  // Nobody's vote was lost, so that it was never complete: a row that was changed by hand.
+  return {
+    stand: false,
+    changes: [{ what: "votes", given: counting.size, needed: approval.approversNeeded }],
+  };
 }
 
 /** The gate's own sentences speak to the person who clicks; here they are about somebody else. */

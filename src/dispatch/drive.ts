@@ -2,7 +2,6 @@
 import { readVoters, replaceDrifted, stillHolds } from "../approvals/index.js";
 import { CountersignError } from "../domain/errors.js";
 import { failpoint } from "../domain/failpoints.js";
-import { identityProblems } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import {
@@ -17,7 +16,7 @@ import { addCorrelation } from "../telemetry/index.js";
 import type { DispatchCtx } from "./context.js";
 import { probe } from "./probe.js";
 import { sendClaimed } from "./send.js";
-import { stopChanged, voidFor } from "./stop.js";
+import { changedByHand, stopChanged, voidFor } from "./stop.js";
 
 type ClaimGuard = NonNullable<ClaimRequest["guard"]>;
 
@@ -36,8 +35,8 @@ export async function drive(ctx: DispatchCtx, operationId: OperationId): Promise
   }
   if (operation.ticketId !== null) addCorrelation({ operationId, ticketId: operation.ticketId });
   if (operation.status !== "PREPARED") return operation;
-  const changed = identityProblems(operation);
-  if (changed.length > 0) return stopChanged(ctx, operation, changed);
+  const changed = await changedByHand(ctx, operation);
+  if (changed.problems.length > 0) return stopChanged(ctx, operation, changed);
   const guard = operation.approvalId === null ? undefined : await approvalGuard(ctx, operation);
   if (ctx.contracts[operation.kind].local) return driveLocal(ctx, operation, guard);
 

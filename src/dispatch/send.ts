@@ -11,14 +11,13 @@
 import { CountersignError } from "../domain/errors.js";
 import type { AttemptOutcome } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
-import { identityProblems } from "../domain/identity.js";
 import type { Operation } from "../domain/operation.js";
 import { REQUEST_MISMATCH, SendRefused } from "../domain/ports/payment-provider.js";
 import { ROW_CHANGED } from "../domain/recovery.js";
-import { type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
+import { type Authority, type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { refreshBalance } from "./probe.js";
-import { reportChanged, stopChanged } from "./stop.js";
+import { changedByHand, reportChanged, stopChanged } from "./stop.js";
 import { cannotBeRecorded } from "./unrecorded.js";
 
 /** A lease is renewed this many times within its life. */
@@ -37,26 +36,27 @@ export async function sendClaimed(ctx: DispatchCtx, claim: Claim): Promise<Opera
       "the answer came after the lease was lost: kept as evidence",
     );
   }
-  if (changed.length > 0 && result.operation.status === "PREPARED") {
+  if (changed !== null && result.operation.status === "PREPARED") {
     return stopChanged(ctx, result.operation, changed);
   }
   if (outcome.verdict === "rejected") await refreshBalance(ctx, claim.operation);
   return result.operation;
 }
 
-/** `changed`: what was changed by hand, a sentence each; then nothing was sent. */
+/** `changed`: what was changed by hand; then nothing was sent. */
 async function sendUnchanged(
   ctx: DispatchCtx,
   claim: Claim,
-): Promise<{ outcome: AttemptOutcome; changed: readonly string[] }> {
-  const changed = identityProblems(claim.operation);
-  if (changed.length > 0) return { outcome: await refuseChanged(ctx, claim, changed), changed };
+): Promise<{ outcome: AttemptOutcome; changed: Authority | null }> {
+  const changed = await changedByHand(ctx, claim.operation);
+  if (changed.problems.length > 0)
+    return { outcome: await refuseChanged(ctx, claim, changed.problems), changed };
   try {
-    return { outcome: await withHeartbeat(ctx, claim, () => execute(ctx, claim)), changed };
+    return { outcome: await withHeartbeat(ctx, claim, () => execute(ctx, claim)), changed: null };
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== REQUEST_MISMATCH) throw error;
-    const mismatch = ["its stored request is not its own"];
-    return { outcome: await refuseChanged(ctx, claim, mismatch), changed: mismatch };
+    const problems = ["its stored request is not its own"];
+    return { outcome: await refuseChanged(ctx, claim, problems), changed: { ...changed, problems } };
   }
 }
 

@@ -1,10 +1,18 @@
 /** Operations that are stopped before anything of them is sent. */
 
 import { CountersignError } from "../domain/errors.js";
+import { identityProblems } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { ROW_CHANGED } from "../domain/recovery.js";
-import { doesNotFit, openIncident, voidOperation } from "../ledger/index.js";
+import {
+  type Authority,
+  authorityOf,
+  doesNotFit,
+  openIncident,
+  restUnsent,
+  voidOperation,
+} from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 
 /** Ends one that was never sent. @throws CountersignError `operation_not_found` */
@@ -43,13 +51,27 @@ export async function reportChanged(
     ctx.log.error({ operation: operation.id, problems }, "an operation's row was changed in the database");
 }
 
-/** Not a byte of it leaves, and it ends unsent. */
+/**
+ * What about this operation was changed by hand: its identity does not follow from its fields, or the log does not tell what its row
+ * says. Asked before it is claimed and again before it is sent, whichever way it was claimed.
+ */
+export async function changedByHand(ctx: DispatchCtx, operation: Operation): Promise<Authority> {
+  const told = await authorityOf(ctx.db, operation.id);
+  const identity = identityProblems(operation);
+  return identity.length > 0 ? { ...told, problems: identity } : told;
+}
+
+/** Not a byte of it leaves. It ends unsent where the log agrees that nothing has left; else the row stays as it is until somebody mends it. */
 export async function stopChanged(
   ctx: DispatchCtx,
   operation: Operation,
-  problems: readonly string[],
+  { problems, unsent }: Authority,
 ): Promise<Operation> {
   await reportChanged(ctx, operation, problems);
+  if (!unsent) {
+    await restUnsent(ctx.db, operation);
+    return operation;
+  }
   try {
     return await voidFor(ctx, operation.id, {
       code: ROW_CHANGED,
@@ -58,6 +80,7 @@ export async function stopChanged(
   } catch (error) {
     // Its money no longer fits the payment's: the row stays as it is, unsent, until somebody mends it.
     if (!doesNotFit(error)) throw error;
+    await restUnsent(ctx.db, operation);
     return operation;
   }
 }

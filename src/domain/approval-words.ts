@@ -2,6 +2,7 @@
 import type { Change } from "./approval.js";
 import { assertNever } from "./assert-never.js";
 import { formatMoney } from "./money.js";
+import { counted } from "./text/counted.js";
 
 /** What changed, as one plain sentence. Names of people stay user ids: whoever shows it renders them. */
 export function changeSentence(change: Change): string {
@@ -36,6 +37,8 @@ export function changeSentence(change: Change): string {
       return `The policy no longer allows it: ${change.sentence}`;
     case "voter":
       return `The approval of <@${change.userId}> no longer counts: ${change.sentence}`;
+    case "votes":
+      return `It takes ${counted(change.needed, "vote")}, and has ${change.given}.`;
     default:
       return assertNever(change, "change");
   }

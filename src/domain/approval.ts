@@ -153,7 +153,9 @@ export type Change =
   | { readonly what: "policy"; readonly from: string; readonly to: string }
   | { readonly what: "policy_refuses"; readonly sentence: string }
   /** A vote that no longer counts. */
-  | { readonly what: "voter"; readonly userId: string; readonly sentence: string };
+  | { readonly what: "voter"; readonly userId: string; readonly sentence: string }
+  /** Fewer votes than it takes, and none that was lost: the row was never complete. */
+  | { readonly what: "votes"; readonly given: number; readonly needed: number };
 
 /** One person's decision. */
 export interface Vote {

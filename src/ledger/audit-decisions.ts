@@ -7,7 +7,7 @@
 import type { SumCheck } from "./audit-records.js";
 
 /** SQL: since when the log tells of them. */
-const SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0010_other_currency')`;
+export const TOLD_SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0010_other_currency')`;
 
 export const DECISION_CHECKS: readonly SumCheck[] = [
   {
@@ -21,7 +21,7 @@ JOIN operation_events f ON f.operation_id = o.id AND f.seq = 1
 LEFT JOIN LATERAL (
   SELECT e.body::jsonb -> 'data' AS data FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'approval_asked'
 ) asked ON true
-WHERE CASE WHEN asked.data IS NULL THEN f.at > ${SINCE}
+WHERE CASE WHEN asked.data IS NULL THEN f.at > ${TOLD_SINCE}
   ELSE asked.data ->> 'operation' IS DISTINCT FROM a.operation_id OR asked.data ->> 'role' IS DISTINCT FROM a.role
     OR (asked.data ->> 'approvers')::int IS DISTINCT FROM a.approvers_needed
     OR asked.data ->> 'bindingHash' IS DISTINCT FROM a.binding_hash
@@ -91,7 +91,7 @@ WHERE (r.state = 'applied') <> (applied.data IS NOT NULL)
     OR (applied.data ->> 'second' IS NULL) <> (r.second_by IS NULL)
     OR (x.hash IS NOT NULL AND applied.data ->> 'second' <> 'person:' || x.hash)
     OR (x.hash IS NULL AND EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = applied.data ->> 'second'))))
-  OR (proposed.data IS NULL AND r.created_at > ${SINCE} AND (r.state <> 'applied' OR r.second_by IS NOT NULL))
+  OR (proposed.data IS NULL AND r.created_at > ${TOLD_SINCE} AND (r.state <> 'applied' OR r.second_by IS NOT NULL))
   OR (proposed.data IS NOT NULL AND (
     proposed.data ->> 'operation' IS DISTINCT FROM r.operation_id OR proposed.data ->> 'verb' IS DISTINCT FROM r.verb
     OR (b.hash IS NOT NULL AND proposed.actor <> 'person:' || b.hash)

@@ -98,12 +98,17 @@ SELECT b.seq, b.hash, b.sealed_at, count(*)::int AS events
 FROM operation_events e JOIN audit_blocks b ON e.id BETWEEN b.first_event AND b.last_event
 WHERE e.operation_id = $1 GROUP BY b.seq ORDER BY b.seq`;
 
+/** One operation with its events; null: there is none. */
+export async function auditedOperation(on: SqlRunner, id: OperationId): Promise<AuditedOperation | null> {
+  const rows = await on.sql<JoinedRow>("ledger.audit_operation", ONE_WITH_EVENTS, [id]);
+  const [first] = rows;
+  return first === undefined ? null : auditedOf(first, rows);
+}
+
 /** Recomputes the chain of one operation and its row, and says which blocks seal it. null: there is none. */
 export async function auditOperation(db: Db, id: OperationId): Promise<OperationAudit | null> {
-  const rows = await db.sql<JoinedRow>("ledger.audit_operation", ONE_WITH_EVENTS, [id]);
-  const [first] = rows;
-  if (first === undefined) return null;
-  const audited = auditedOf(first, rows);
+  const audited = await auditedOperation(db, id);
+  if (audited === null) return null;
   const blocks = await db.sql<{ seq: bigint; hash: string; sealed_at: Date; events: number }>(
     "ledger.audit_blocks_of",
     BLOCKS_OF,

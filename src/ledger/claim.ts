@@ -123,6 +123,13 @@ const REST = `
 UPDATE operations SET due_at = countersign_now() + $3::bigint * interval '1 millisecond'
 WHERE id = $1 AND version = $2::bigint AND status = 'PREPARED'`;
 
+/** What may not be sent as its row stands: looked at again after this long, in milliseconds, until somebody mends it. */
+const UNTOLD_REST_MS = 60_000;
+
+/** Lets one rest that waits to be sent and may not be. */
+export const restUnsent = (on: SqlRunner, operation: Operation): Promise<unknown> =>
+  rest(on, operation, UNTOLD_REST_MS);
+
 const rest = (on: SqlRunner, operation: Operation, ms: number): Promise<unknown> =>
   on.sql("ledger.rest", REST, [operation.id, operation.version, ms]);
 

@@ -37,6 +37,8 @@ export function changeSentence(change: Change): string {
       return `The policy now refuses it: ${change.sentence}`;
     case "voter":
       return `A vote no longer counts: ${change.sentence}`;
+    case "votes":
+      return `Votes: ${change.given} of the ${change.needed} that it takes`;
     default:
       return assertNever(change, "change");
   }

@@ -1,0 +1,184 @@
+/**
+ * Rows that say what the log does not tell: whoever writes to the database can make a row look approved, unsent or fresh, and cannot
+ * write the log alike. Nothing of it leaves, and on-call hears of it.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import type { OperationId } from "../../src/domain/ids.js";
+import { withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { type CaseWorld, withCaseWorld } from "./case-world.js";
+
+const database = withDatabase();
+const build = withCaseWorld(withPaymentsSandbox());
+const DAY_MS = 86_400_000;
+
+let w: CaseWorld;
+beforeEach(async () => {
+  w = await build(database.db);
+  await w.order({ ref: "ORD-1", captured: 100_000 });
+});
+
+/** As somebody with the database's own password could. */
+const byHand = (id: OperationId, ...statements: readonly string[]): Promise<void> =>
+  database.db.tx(async (tx) => {
+    await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
+    for (const statement of statements) await tx.sql(undefined, statement, [id]);
+  });
+
+const ROW_IS = (set: string): string => `UPDATE operations SET ${set} WHERE id = $1`;
+const PREPARED = ROW_IS("status = 'PREPARED', due_at = countersign_now()");
+const UNSENT = ROW_IS(
+  "status = 'PREPARED', due_at = countersign_now(), attempts = 0, first_claimed_at = NULL, provider_ref = NULL, request = NULL",
+);
+const NO_ATTEMPTS = "DELETE FROM attempts WHERE operation_id = $1";
+
+const incidentsOf = async (id: OperationId): Promise<string[]> =>
+  (
+    await database.db.sql<{ kind: string }>(
+      undefined,
+      "SELECT kind FROM incidents WHERE operation_id = $1 ORDER BY kind",
+      [id],
+    )
+  ).map(({ kind }) => kind);
+
+const idOf = (held: Awaited<ReturnType<CaseWorld["ask"]>>): OperationId => {
+  const [call] = held.outcomes;
+  if (call === undefined || !("operation" in call) || call.operation === null)
+    throw new Error("the turn has no operation");
+  return call.operation.id;
+};
+
+describe("an approval that nobody gave", () => {
+  it.each([
+    ["prepared while its approval waits", [PREPARED]],
+    ["prepared, its approval gone", [PREPARED, "DELETE FROM approvals WHERE operation_id = $1"]],
+    [
+      "prepared, its approval released",
+      [PREPARED, "UPDATE approvals SET state = 'RELEASED' WHERE operation_id = $1"],
+    ],
+    [
+      "prepared and released by name",
+      [
+        ROW_IS(
+          "status = 'PREPARED', due_at = countersign_now(), approved_by = '{U_SUP1}', approval_id = (SELECT id FROM approvals WHERE operation_id = $1)",
+        ),
+        "UPDATE approvals SET state = 'RELEASED' WHERE operation_id = $1",
+      ],
+    ],
+  ])("%s: nothing is sent, and the row stays for whoever mends it", async (_what, statements) => {
+    const held = await w.ask("ORD-1", 18_000n);
+    const id = idOf(held);
+    await byHand(id, ...statements);
+    await w.look(w.worker("w"), id);
+    expect(await w.posts()).toEqual([]);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED", attempts: 0 });
+    expect(await incidentsOf(id)).toEqual(["row_changed"]);
+    // Mended, it waits for its people as before.
+    await byHand(
+      id,
+      ROW_IS("status = 'AWAITING_APPROVAL', approval_id = NULL, approved_by = '{}', due_at = NULL"),
+    );
+  });
+
+  it("complete without a vote: it is asked for again", async () => {
+    const held = await w.ask("ORD-1", 18_000n);
+    await byHand(idOf(held), "UPDATE approvals SET state = 'APPROVED' WHERE operation_id = $1");
+    expect(await w.h.release(held)).toMatchObject({ outcome: "still_held" });
+    expect(await w.now(idOf(held))).toMatchObject({ status: "AWAITING_APPROVAL" });
+    const [old, fresh] = await approvalsOf(idOf(held));
+    expect([old?.state, fresh?.state]).toEqual(["VOIDED", "PENDING"]);
+    expect(old?.end).toContain("It takes 1 vote, and has 0.");
+  });
+
+  it("of two people, made an approval of one: one vote releases nothing", async () => {
+    const held = await w.ask("ORD-1", 60_000n);
+    const id = idOf(held);
+    await byHand(id, "UPDATE approvals SET approvers_needed = 1 WHERE operation_id = $1");
+    const [approval] = held.approvals;
+    await w.h.click("U_FIN1", approval?.id as never, "approve");
+    await w.h.release(held);
+    await w.look(w.worker("w"), id);
+    expect(await w.posts()).toEqual([]);
+    expect((await w.balance("ORD-1")).reserved).toBe(0);
+  });
+
+  it("with a vote that was made up: it is released, and not sent", async () => {
+    const held = await w.ask("ORD-1", 60_000n);
+    const id = idOf(held);
+    const [approval] = held.approvals;
+    await w.h.click("U_FIN1", approval?.id as never, "approve");
+    await byHand(
+      id,
+      `INSERT INTO votes SELECT (jsonb_populate_record(v, '{"id": "vote_x", "person": "T_HOME:U_FIN2", "user_id": "U_FIN2"}')).*
+         FROM votes v JOIN approvals a ON a.id = v.approval_id WHERE a.operation_id = $1`,
+      "UPDATE approvals SET state = 'APPROVED' WHERE operation_id = $1",
+    );
+    await w.h.release(held);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    await w.look(w.worker("w"), id);
+    expect(await w.posts()).toEqual([]);
+    expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
+    expect(await incidentsOf(id)).toEqual(["row_changed"]);
+    expect((await w.balance("ORD-1")).reserved).toBe(0);
+  });
+});
+
+describe("an effect that was made, and a row that says it was not", () => {
+  it.each([
+    ["prepared again", [PREPARED]],
+    ["its key born again", [UNSENT]],
+    ["its attempts gone", [UNSENT, NO_ATTEMPTS]],
+    [
+      "its events gone as well",
+      [UNSENT, NO_ATTEMPTS, "DELETE FROM operation_events WHERE operation_id = $1 AND seq > 1"],
+    ],
+    [
+      "its head moved back to its first event",
+      [
+        UNSENT,
+        NO_ATTEMPTS,
+        "UPDATE operations o SET event_count = 1, head_hash = e.hash FROM operation_events e WHERE o.id = $1 AND e.operation_id = o.id AND e.seq = 1",
+      ],
+    ],
+  ])("%s: nothing is sent when the key's life is over", async (_what, statements) => {
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
+    // Others set money aside on the same payment, so that the sums would bear it.
+    await w.prepared("ORD-1", 3_000n);
+    await w.advance(2 * DAY_MS);
+    await byHand(id, ...statements);
+    await w.look(w.worker("w"), id);
+    expect((await w.posts()).length).toBe(1);
+    expect(await w.committed()).toBe(1);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    expect(await incidentsOf(id)).toEqual(["row_changed"]);
+  });
+
+  it("unknown again, its key young and the provider's list not to be read: a person is asked, nothing is sent", async () => {
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
+    await w.advance(2 * DAY_MS);
+    await byHand(
+      id,
+      ROW_IS(
+        "status = 'OUTCOME_UNKNOWN', due_at = countersign_now(), unknown_since = countersign_now(), first_claimed_at = countersign_now(), provider_ref = NULL",
+      ),
+      "UPDATE attempts SET verdict = 'unknown' WHERE operation_id = $1",
+    );
+    w.control.arm({ kind: "read_down", how: "500", times: null });
+    await w.work(w.worker("w"), id);
+    expect((await w.posts()).length).toBe(1);
+    expect(await w.now(id)).toMatchObject({
+      status: "QUARANTINED",
+      quarantineReason: expect.stringMatching(/^row_changed/),
+    });
+    expect(await incidentsOf(id)).toContain("row_changed");
+  });
+});
+
+const approvalsOf = (id: OperationId) =>
+  database.db.sql<{ state: string; end: string | null }>(
+    undefined,
+    "SELECT state, end_detail AS end FROM approvals WHERE operation_id = $1 ORDER BY created_at, id",
+    [id],
+  );
