@@ -13,6 +13,7 @@ import type { Wake, WakeKind } from "../domain/ports/wake.js";
 import { type Tracer, withCorrelation } from "../telemetry/index.js";
 import { within } from "./bounded.js";
 import { JOB_OPTIONS, LANE_NAMES, type Lane, laneOf, readJob, type WakeJob } from "./catalogue.js";
+import { type FailureLog, failureLog } from "./failure-log.js";
 import { postgresStore } from "./postgres-store.js";
 import { redisStore } from "./redis-store.js";
 import type { LaneWorker, QueueStore, StoreOptions } from "./store.js";
@@ -64,6 +65,7 @@ const CLOSE_WITHIN_MS = 10_000;
 export function openQueues(options: QueuesOptions): Queues {
   const { log, metrics } = options;
   const watch = storeWatch(options);
+  const failures = failureLog(options.log);
   const store = openStore({ ...options, onError: watch.error });
   watch.name(store.kind);
   const closing = new AbortController();
@@ -111,7 +113,9 @@ export function openQueues(options: QueuesOptions): Queues {
     wake,
     work: (handlers, concurrency) => {
       for (const lane of LANE_NAMES) {
-        workers.push(keepWorking(lane, (job) => workOn(options, handlers, lane, job), concurrency));
+        workers.push(
+          keepWorking(lane, (job) => workOn(options, handlers, { lane, job, failures }), concurrency),
+        );
       }
     },
     health: async () => {
@@ -164,7 +168,11 @@ async function depths(store: QueueStore): Promise<Record<Lane, number>> {
 }
 
 /** One job, start to end. Never throws: a failure is logged, and the row stays due. */
-async function workOn(options: QueuesOptions, handlers: Handlers, lane: Lane, job: Job): Promise<void> {
+async function workOn(
+  options: QueuesOptions,
+  handlers: Handlers,
+  { lane, job, failures }: { readonly lane: Lane; readonly job: Job; readonly failures: FailureLog },
+): Promise<void> {
   const { log, metrics, ticks, tracer } = options;
   const wanted = readJob(job.name, job.data);
   if (wanted === null) {
@@ -176,9 +184,10 @@ async function workOn(options: QueuesOptions, handlers: Handlers, lane: Lane, jo
     try {
       await tracer.span(`job ${wanted.kind}`, {}, () => handlers[wanted.kind](wanted.id));
       metrics.jobDone(wanted.kind, "ok", ticks() - began);
+      failures.ended(wanted.kind);
     } catch (error) {
       metrics.jobDone(wanted.kind, "failed", ticks() - began);
-      log.error({ err: error, id: wanted.id }, "a job failed; its row stays due");
+      failures.failed(wanted, error);
     }
   });
 }

@@ -17,7 +17,7 @@ export interface Schedules {
 }
 
 /** Failures in a row that are said: the 1st, 2nd, 4th, 8th … and every 100th, so that an outage of an hour is read on one screen. */
-const isWorthALine = (inARow: number): boolean => (inARow & (inARow - 1)) === 0 || inARow % 100 === 0;
+export const isWorthALine = (inARow: number): boolean => (inARow & (inARow - 1)) === 0 || inARow % 100 === 0;
 
 /** Starts all. `random` in [0, 1) spreads the passes of several processes. */
 export function startSchedules(

@@ -198,7 +198,8 @@ function namedReference(data: JsonObject, ref: string): boolean | null {
 const member = (of: Json | undefined, name: string): Json | undefined =>
   of !== null && typeof of === "object" && !Array.isArray(of) ? of[name] : undefined;
 
-function dataOf(event: AuditedEvent | undefined): JsonObject {
+/** The data of an event; empty where it has none that can be read. */
+export function dataOf(event: AuditedEvent | undefined): JsonObject {
   const data = event === undefined ? undefined : parseBody(event.body)?.["data"];
   return data !== null && typeof data === "object" && !Array.isArray(data) ? data : {};
 }

@@ -5,7 +5,7 @@
 import type { SqlRunner } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import { auditedOperation } from "./audit.js";
-import { type AuditedOperation, checkOperation } from "./audit-check.js";
+import { type AuditedEvent, type AuditedOperation, checkOperation, dataOf } from "./audit-check.js";
 import { TOLD_SINCE } from "./audit-decisions.js";
 
 export interface Authority {
@@ -58,7 +58,13 @@ export async function authorityOf(on: SqlRunner, id: OperationId): Promise<Autho
   if (audited === null) return { problems: ["it is gone"], unsent: false };
   const chain = checkOperation(audited).map(({ problem }) => problem);
   return {
-    problems: [...new Set([...chain, ...(released === undefined ? [] : approvalProblems(released))])],
+    problems: [
+      ...new Set([
+        ...chain,
+        ...(released === undefined ? [] : approvalProblems(released)),
+        ...retryProblems(audited.events),
+      ]),
+    ],
     unsent: isUnsent(audited),
   };
 }
@@ -68,6 +74,15 @@ function isUnsent({ events, eventCount, headHash }: AuditedOperation): boolean {
   const last = events.at(-1);
   if (last === undefined || events.length !== eventCount || last.hash !== headHash) return false;
   return (last.type === "claim" ? events.at(-2) : last)?.to === "PREPARED";
+}
+
+/** What is sent again by a person's word: the log has their word, too. */
+function retryProblems(events: readonly AuditedEvent[]): string[] {
+  const last = events.at(-1);
+  const resolution = last?.type === "resend" ? dataOf(last)["resolution"] : undefined;
+  if (resolution === undefined) return [];
+  const told = events.some((event) => event.type !== "resend" && dataOf(event)["resolution"] === resolution);
+  return told ? [] : ["the log does not tell that a person authorised sending it again"];
 }
 
 function approvalProblems({ gone, open, unasked, altered, few }: ReleasedBy): string[] {

@@ -3,7 +3,9 @@
  * write the log alike. Nothing of it leaves, and on-call hears of it.
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import { sendClaimed } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
+import { sendAuthorised } from "../../src/ledger/index.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
@@ -174,6 +176,26 @@ describe("an effect that was made, and a row that says it was not", () => {
     });
     expect(await incidentsOf(id)).toContain("row_changed");
   });
+});
+
+it("a retry that nobody authorised: nothing is sent, and it stays with its person", async () => {
+  const id = await w.prepared("ORD-1", 2_000n);
+  w.control.arm({ kind: "drop_before_commit", match: { method: "POST" }, times: null });
+  w.control.arm({ kind: "read_down", times: null });
+  expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "QUARANTINED" });
+  const posts = (await w.posts()).length;
+  await byHand(
+    id,
+    `INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref)
+     SELECT 'res_made_up', id, 'retry', 'applied', version, 'U_ONC1', 'made up', 'none' FROM operations WHERE id = $1`,
+  );
+  const ctx = w.worker("w");
+  const claimed = await sendAuthorised(ctx, { operationId: id, worker: ctx.worker });
+  if (claimed.claimed) await sendClaimed(ctx, claimed);
+  await w.work(w.worker("w"), id);
+  expect((await w.posts()).length).toBe(posts);
+  expect(await w.now(id)).toMatchObject({ status: "QUARANTINED" });
+  expect(await incidentsOf(id)).toEqual(["row_changed"]);
 });
 
 const approvalsOf = (id: OperationId) =>
