@@ -60,15 +60,18 @@ async function serverOf(client: pg.Client): Promise<number | null> {
   return timesOf(row.pid)?.parent ?? null;
 }
 
+/** A process that ends while they are summed up is in neither place: then once more. */
 function cpuMs(server: number | null): number | null {
-  const top = server === null ? null : timesOf(server);
-  if (top === null) return null;
-  let ticks = top.own + top.ended;
-  for (const name of readdirSync("/proc")) {
-    const times = /^\d+$/.test(name) ? timesOf(Number(name)) : null;
-    if (times?.parent === server) ticks += times.own + times.ended;
+  for (;;) {
+    const top = server === null ? null : timesOf(server);
+    if (top === null) return null;
+    let ticks = top.own + top.ended;
+    for (const name of readdirSync("/proc")) {
+      const times = /^\d+$/.test(name) ? timesOf(Number(name)) : null;
+      if (times?.parent === server) ticks += times.own + times.ended;
+    }
+    if (server === null || timesOf(server)?.ended === top.ended) return ticks * MS_PER_TICK;
   }
-  return ticks * MS_PER_TICK;
 }
 
 /** null: there is no such process of a PostgreSQL here, or it has ended since. */
