@@ -158,12 +158,7 @@ async function remindIfDue(
     key: `reminder:${id}:${number}`,
     message: { type: "approval_reminder", number, role, escalatedTo },
   });
-  if (escalatedTo === ONCALL_ROLE) {
-    await ctx.notices.ops(tx, {
-      key: `escalated:${id}:${number}`,
-      message: { type: "approval_escalated", approvalId: id, role: escalatedTo },
-    });
-  }
+  if (escalatedTo === ONCALL_ROLE) await ctx.notices.repost(tx, { kind: "escalation", id });
   return number;
 }
 

@@ -20,7 +20,7 @@ export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./l
 export { type AskedTurn, type HeldTurn, type ReleaseMore, releaseTurn } from "./release.js";
 export { request } from "./request.js";
 export { getApproval, readTurn } from "./rows.js";
-export { standingOf, successorOf } from "./standing.js";
+export { decisionOf, standingOf, successorOf } from "./standing.js";
 export type {
   ApprovalRequest,
   ApprovalStanding,

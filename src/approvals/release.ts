@@ -312,7 +312,11 @@ async function bury(tx: Tx, ctx: ApprovalsContext, answered: Answered): Promise<
     dead.add(approval.id);
     if (call.outcome === "ended") {
       const why = operation.result?.detail ?? "";
-      const endDetail = [changesText(worldChanges.get(approval.id) ?? []), why].join(" ").trim();
+      // What the ledger says of too little being left names the figure that the change would name again.
+      const changes = (worldChanges.get(approval.id) ?? []).filter(
+        ({ what }) => what !== "refundable" || operation.result?.code !== "insufficient",
+      );
+      const endDetail = [changesText(changes), why].join(" ").trim();
       await move(tx, ctx, approval, { to: "VOIDED", endCode: "drift", endDetail });
       await tellThread(tx, ctx, approval, null);
       continue;

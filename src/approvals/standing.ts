@@ -10,12 +10,13 @@ import type { ApprovalStanding, DecisionWhoWhen } from "./types.js";
 export async function standingOf(on: SqlRunner, approval: Approval): Promise<ApprovalStanding> {
   const [row] = await on.sql<{
     status: OperationStatus;
+    code: string | null;
     not_before: Date | null;
     frozen: boolean;
     waits_for: number;
   }>(
     "approvals.standing",
-    `SELECT o.status, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
+    `SELECT o.status, o.result->>'code' AS code, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
        (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
        (SELECT count(*)::int FROM approvals s WHERE s.turn_id = $2 AND s.id <> $3 AND s.state = 'PENDING') AS waits_for
      FROM operations o WHERE o.id = $1`,
@@ -24,6 +25,7 @@ export async function standingOf(on: SqlRunner, approval: Approval): Promise<App
   if (row === undefined) throw new Error(`operation ${approval.operationId} is gone`);
   return {
     operationStatus: row.status,
+    resultCode: row.code,
     waitsFor: row.waits_for,
     notBefore: row.not_before,
     frozen: row.frozen,

@@ -58,6 +58,8 @@ export interface DecisionWhoWhen {
 /** Where the approved operation stands for whoever reads the card: "waits for 2 others", "not sent yet", "sent". */
 export interface ApprovalStanding {
   readonly operationStatus: OperationStatus;
+  /** Code of the operation's result, once it has one. */
+  readonly resultCode: string | null;
   /** Undecided siblings of the same turn. */
   readonly waitsFor: number;
   /** End of cooling-off, while it runs. */

@@ -1,5 +1,5 @@
 /** An effect that the provider shows, as evidence about an operation: once for each of its states, whoever saw it. */
-import type { ProviderEffect } from "../domain/evidence.js";
+import { effectKey, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { NewEvidence } from "../ledger/index.js";
 
@@ -11,7 +11,7 @@ export const effectEvidence = (
   operationId,
   source,
   providerRef: effect.ref,
-  dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
+  dedupeKey: effectKey(effect),
   payload: {
     ref: effect.ref,
     status: effect.status,

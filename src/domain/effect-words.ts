@@ -15,4 +15,7 @@ export function effectWords(effect: Shown): string {
 
 /** An effect that is not what was asked for. */
 export const differsWords = (effect: Shown, differs: readonly string[]): string =>
-  `${effectWords(effect)} differs in ${differs.join(", ")} from what was asked for.`;
+  `${effectWords(effect)} differs in ${differs.map((field) => FIELDS[field] ?? field).join(", ")} from what was asked for.`;
+
+/** Fields of the wire by what they mean. */
+const FIELDS: Readonly<Record<string, string>> = { payment_intent: "payment", operation_id: "operation" };

@@ -19,6 +19,14 @@ export interface ProviderEffect {
   createdAt: Date;
 }
 
+/** The one name under which an effect is evidence: once for each state and amount of the provider's object, whoever saw it. */
+export const effectKey = ({
+  ref,
+  status,
+  amountMinor,
+}: Pick<ProviderEffect, "ref" | "status" | "amountMinor">): string =>
+  `effect:${ref}:${status}:${amountMinor}`;
+
 /** It was made there and came to nothing: no money of it is gone. */
 export const isDead = ({ status }: Pick<ProviderEffect, "status">): boolean =>
   status === "failed" || status === "canceled";

@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<QuarantineReason | "opened_again" | "retry_authoris
   key_conflict: "The provider holds another request under this operation's key.",
   row_changed: "Its record in the database no longer says what was decided, so it is not sent again.",
   evidence_contradicts: "Evidence came that contradicts how it had ended.",
-  opened_again: "A person opened again what a person had settled.",
+  opened_again: "A person opened it again.",
   retry_authorised: "A person authorised sending it again.",
 };
 
@@ -24,6 +24,9 @@ export function quarantineWords(stored: string): string {
   // What follows a code of the wire says the same in words.
   const more = unrepeated(words, detail.replace(/^[a-z]+_[a-z0-9_]*: (?=[A-Z])/u, "").trim());
   if (more === "") return words;
+  const made = /^(.+?) (differs in .+?)(?: from what was asked for)?\.?$/su.exec(more);
+  if (code === "postcondition_failed" && made !== null)
+    return `${words.slice(0, -1)}: ${made[1]} (${made[2]}).`;
   return REFERENCES.test(more) ? `${words.slice(0, -1)}: ${more}.` : `${words} ${asSentence(more)}`;
 }
 
@@ -36,6 +39,27 @@ function unrepeated(words: string, detail: string): string {
   return detail.toLowerCase().startsWith(said.toLowerCase())
     ? detail.slice(said.length).replace(/^[.\s]+/u, "")
     : detail;
+}
+
+/** What is known of something parked, as a card's title says it; null: the outcome itself is not known. */
+const KNOWN: Readonly<Partial<Record<keyof typeof WORDS, string>>> = {
+  postcondition_failed: "Not what was asked for",
+  duplicate_effect: "More than one effect",
+  pending_too_long: "Still pending at the provider",
+  evidence_contradicts: "Evidence against how it ended",
+  opened_again: "Opened again",
+};
+
+/** What it is called while it waits for a person. */
+export const quarantineTitle = (stored: string | null): string => knownTitle(stored) ?? "Outcome not known";
+
+/** What is known of it as a sentence, where something is: null leaves "the outcome is not known". */
+export const quarantineKnown = (stored: string | null): string | null =>
+  stored === null || knownTitle(stored) === null ? null : quarantineWords(stored);
+
+function knownTitle(stored: string | null): string | null {
+  const code = quarantineCode(stored ?? "");
+  return code === null ? null : (KNOWN[code] ?? null);
 }
 
 /** What the time since which an operation is open is called: one that had ended was open before that, too. */

@@ -20,7 +20,7 @@ export { fill } from "./bench/shared/fill.js";
 export type { Spread } from "./bench/shared/spread.js";
 export { type AckReport, measureAcks } from "./bench/slack/acks.js";
 export { type MatrixRun, mergeRuns, runMatrix } from "./faults/matrix.js";
-export { type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
+export { excusedLines, type MatrixReport, matrixReport, reportTables } from "./faults/report.js";
 export { matrixRunSchema } from "./faults/stored-run.js";
 export { type MatrixPorts, openWorld } from "./faults/world.js";
 export { type OracleReport, replayOracle } from "./oracle/replay.js";

@@ -1,5 +1,5 @@
 /** An attempt's outcome as its row, events and evidence keep it. */
-import type { AttemptOutcome, ProviderEffect } from "../domain/evidence.js";
+import { type AttemptOutcome, effectKey, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Ids } from "../domain/ports/clock.js";
@@ -42,7 +42,7 @@ export function seenEffect(
       operationId,
       source,
       providerRef: effect.ref,
-      dedupeKey: `effect:${effect.ref}:${effect.status}:${effect.amountMinor}`,
+      dedupeKey: effectKey(effect),
       payload: toJsonObject(effect),
     },
   };

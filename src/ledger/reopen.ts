@@ -34,7 +34,7 @@ async function reopenIn(tx: Tx, ctx: LedgerCtx, request: ReopenRequest): Promise
       reason: await textName(tx, request.reason),
       evidence: { reference: await textName(tx, request.evidenceRef) },
     },
-    quarantineReason: `opened_again: It had been settled as ${operation.status}.`,
+    quarantineReason: `opened_again: It had been settled as ${operation.status === "CONFIRMED" ? "done" : "not carried out"}.`,
   });
   const resolution = await insertResolution(tx, {
     id,

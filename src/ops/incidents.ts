@@ -11,6 +11,7 @@ import type {
   IncidentsView,
   OpsUseCases,
   Refused,
+  Suggestion,
   Unresolved,
 } from "./types.js";
 
@@ -18,6 +19,9 @@ const PAGE = 20;
 const SUGGESTIONS = 5;
 /** Fewer characters behind `inc_` than this name nothing in particular. */
 const MIN_PREFIX = 4;
+/** Where to look for the right one. */
+const LOOK = "/ops incidents lists the open ones.";
+const short = (text: string): string => cutText(text.trim(), 61);
 
 export async function incidents(
   ctx: OpsContext,
@@ -68,23 +72,26 @@ async function findIncident(ctx: OpsContext, typed: string): Promise<Found> {
   const plain = typed.trim().toLowerCase();
   const ref = plain.startsWith("inc_") ? plain : `inc_${plain}`;
   if (!/^inc_[0-9a-f]{1,32}$/.test(ref)) {
-    return unresolved("This is no incident id. They begin with inc_; /ops incidents lists the open ones.");
+    return unresolved(
+      `“${short(typed)}” is no incident id. They begin with inc_ and have letters a to f and digits. ${LOOK}`,
+    );
   }
   if (ref.length < "inc_".length + MIN_PREFIX) {
-    return unresolved(`Give at least ${MIN_PREFIX} characters behind inc_; /ops incidents lists them.`);
+    return unresolved(
+      `“${short(typed)}” is too short to name one incident: give at least ${MIN_PREFIX} characters behind inc_. ${LOOK}`,
+    );
   }
   const found = await ledger.findIncidents(ctx.db, ref, { limit: SUGGESTIONS + 1 });
   const [only] = found;
-  if (only === undefined)
-    return unresolved(`No incident begins with ${ref}. /ops incidents lists the open ones.`);
+  if (only === undefined) return unresolved(`No incident begins with “${ref}”. ${LOOK}`);
   if (found.length === 1) return { outcome: "found", incident: only };
   return unresolved(
-    `Several incidents begin with ${ref}; add a few characters.`,
-    found.slice(0, SUGGESTIONS).map(({ id }) => id),
+    `Several incidents begin with “${ref}”; add a few characters.`,
+    found.slice(0, SUGGESTIONS).map((incident) => ({ kind: "incident", incident: incidentRow(incident) })),
   );
 }
 
-const unresolved = (sentence: string, suggestions: readonly string[] = []): Unresolved => ({
+const unresolved = (sentence: string, suggestions: readonly Suggestion[] = []): Unresolved => ({
   outcome: "unresolved",
   sentence,
   suggestions,

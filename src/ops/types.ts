@@ -44,11 +44,16 @@ export interface Refused {
   readonly sentence: string;
 }
 
-/** An id or the beginning of one that names nothing, or several. `suggestions` are full ids, newest first. */
+/** What may have been meant, whole, so that whoever asked sees which one it is. */
+export type Suggestion =
+  | { readonly kind: "operation"; readonly operation: Operation }
+  | { readonly kind: "incident"; readonly incident: IncidentRow };
+
+/** An id or the beginning of one that names nothing, or several. `suggestions`: newest first. */
 export interface Unresolved {
   readonly outcome: "unresolved";
   readonly sentence: string;
-  readonly suggestions: readonly string[];
+  readonly suggestions: readonly Suggestion[];
 }
 
 export interface ListView {

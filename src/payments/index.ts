@@ -66,11 +66,16 @@ export function createPayments(options: PaymentsOptions): Payments {
         await stripe.refunds.list({ limit: 1 });
       });
       const problem = readProblem(exchange);
-      return problem === null ? { ok: true } : { ok: false, reason: problem.reason };
+      if (problem === null) return { ok: true };
+      // The provider's own code, where it gave one: an expired key is mended by somebody else than an outage.
+      const said = NAMED_BY_DETAIL.test(problem.reason) ? "" : ` (${problem.reason})`;
+      return { ok: false, reason: problem.detail.replace(/\.$/u, `${said}.`) };
     },
     close: () => transport.close(),
   };
 }
+
+const NAMED_BY_DETAIL = /^(?:http_\d+|timeout|aborted|unreachable|client_error)$/u;
 
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -120,6 +120,7 @@ function slotsOf(subject: SlottedSubject): readonly Slot[] {
     case "incident":
     case "resolution":
     case "thaw":
+    case "escalation":
       return ["ops"];
     default:
       return assertNever(subject, "card subject");
@@ -202,11 +203,14 @@ const APPROVAL_CARDS = `
   in_channel AS (
     INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, due_at)
     VALUES ($2, 'approval', $3, 'approvals', $5, countersign_now()) ${AGAIN}),
-  moved AS (${MOVED.replace("$1", "'approval'").replace("$2", "$3")})
+  moved AS (${MOVED.replace("$1", "'approval'").replace("$2", "$3")}),
+  escalated AS (${FOLLOW.replace("$1", "'escalation'").replace("$2", "$3")})
   SELECT c.id, c.due, place.id AS ticket_id, place.thread_ts IS NOT NULL AS has_thread FROM in_thread c, place
   UNION ALL SELECT id, due, NULL, NULL FROM in_channel
-  UNION ALL SELECT id, due, NULL, NULL FROM moved`;
+  UNION ALL SELECT id, due, NULL, NULL FROM moved
+  UNION ALL SELECT id, due, NULL, NULL FROM escalated`;
 
+/** Makes the cards of an approval that are missing; what asks on-call to look after it follows where it is there. */
 async function approvalCards(tx: Tx, ctx: NoticesContext, id: string): Promise<TouchedCard[]> {
   const { tickets, approvals } = ctx.config.channels;
   const rows = await tx.sql<TouchedCard & { ticket_id: TicketId | null; has_thread: boolean | null }>(

@@ -318,7 +318,10 @@ describe("two tickets on one order (S-PAY-6)", () => {
         [operationAt(loser, 0)],
       );
       expect(row?.result.detail.toLowerCase()).toContain(`only ${left}`);
-      expect((await approvalNow(h.db, onlyApproval(loser).id)).state).toBe("VOIDED");
+      const { state, endDetail } = await approvalNow(h.db, onlyApproval(loser).id);
+      expect(state).toBe("VOIDED");
+      // What is left stands on the card once.
+      expect(endDetail).toBe(`Only ${left} GBP is left on the payment of ORD-100.`);
       const { reserved, refunded, captured } = await balanceOf(h.db, "ORD-100");
       expect(reserved + refunded).toBeLessThanOrEqual(captured);
     },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { quarantineWords } from "../../src/domain/quarantine-words.js";
+import { quarantineTitle, quarantineWords } from "../../src/domain/quarantine-words.js";
 
 test.each([
   [
@@ -19,7 +19,7 @@ test.each([
   ],
   [
     "postcondition_failed: re_1A differs in amount",
-    "The provider made something else than was asked for. re_1A differs in amount.",
+    "The provider made something else than was asked for: re_1A (differs in amount).",
   ],
   [
     "key_conflict: the provider holds another request under this operation's key. Differing: amount.",
@@ -27,4 +27,17 @@ test.each([
   ],
 ])("%s", (stored, words) => {
   expect(quarantineWords(stored)).toBe(words);
+});
+
+test.each([
+  ["postcondition_failed: re_1A differs in amount", "Not what was asked for"],
+  ["duplicate_effect: re_1, re_2", "More than one effect"],
+  ["pending_too_long: processing", "Still pending at the provider"],
+  ["evidence_contradicts: re_1 turned up", "Evidence against how it ended"],
+  ["opened_again: It had been settled as done.", "Opened again"],
+  ["unknown_too_long: ", "Outcome not known"],
+  ["unattributed_effect: re_9", "Outcome not known"],
+  [null, "Outcome not known"],
+])("%s is called %s", (stored, title) => {
+  expect(quarantineTitle(stored)).toBe(title);
 });

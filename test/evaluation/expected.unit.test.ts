@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { expectedEnds, notExcluded } from "../../src/evaluation/faults/expected.js";
 import { allCells, type Episode, type MatrixRun, mergeRuns } from "../../src/evaluation/faults/matrix.js";
-import { matrixReport } from "../../src/evaluation/faults/report.js";
+import { excusedLines, matrixReport } from "../../src/evaluation/faults/report.js";
 import type { Cell } from "../../src/evaluation/faults/scenario.js";
 import { violations } from "../../src/evaluation/faults/verdict.js";
 
@@ -107,5 +107,24 @@ describe("what several worlds played", () => {
   it("of different plans is refused", () => {
     expect(() => mergeRuns([run(), { ...run(), seed: 2 }])).toThrow("different plans");
     expect(() => mergeRuns([])).toThrow("no run");
+  });
+});
+
+describe("what the table counts against ours beside nothing wrong", () => {
+  const invented = CELLS.find(({ mode, contract }) => mode === "read-invents" && contract === "key");
+
+  it("is told with the reason why no client could have prevented it", () => {
+    if (invented === undefined) throw new Error("the cell is gone");
+    const harmed = { ...episode(invented, rightEnd(invented), { falseSuccess: true }), noticed: true };
+    const report = matrixReport(run(harmed, harmed));
+    expect(report).toMatchObject({ right: true, arms: { ours: { falseSuccess: 2 } } });
+    expect(excusedLines(report)).toEqual([
+      "Of ours, 2 false successes that no client could have prevented: the provider shows a refund with our operation's id that it never made.",
+    ]);
+  });
+
+  it("is nothing where nothing was counted", () => {
+    if (invented === undefined) throw new Error("the cell is gone");
+    expect(excusedLines(matrixReport(run(episode(invented, rightEnd(invented)))))).toEqual([]);
   });
 });

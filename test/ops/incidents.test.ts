@@ -73,10 +73,15 @@ describe("incidents", () => {
     expect(await form(id.slice(4))).toMatchObject({ outcome: "form", incident: { id } });
     expect(await form(id.slice(0, 10))).toMatchObject({
       outcome: "unresolved",
-      suggestions: expect.arrayContaining([id]),
+      suggestions: expect.arrayContaining([
+        expect.objectContaining({ incident: expect.objectContaining({ id, kind: "orphan_effect" }) }),
+      ]),
     });
-    for (const bad of ["inc_zz", "op_0192", "inc_00000000000000000000000000000000", "inc_1"]) {
-      expect(await form(bad)).toMatchObject({ outcome: "unresolved", sentence: expect.any(String) });
+    for (const bad of ["inc_nope", "op_0192", "inc_00000000000000000000000000000000", "inc_1"]) {
+      expect(await form(bad)).toMatchObject({
+        outcome: "unresolved",
+        sentence: expect.stringMatching(new RegExp(`“${bad}”.*/ops incidents lists the open ones\\.$`, "u")),
+      });
     }
   });
 

@@ -167,13 +167,16 @@ describe("ids as people type them", () => {
     expect(second.startsWith(common)).toBe(true);
     expect(await w.ops.show({ userId: "U_ONC1", ref: common })).toMatchObject({
       outcome: "unresolved",
-      suggestions: [second, first],
-      sentence: expect.stringContaining("2 operations begin with"),
+      suggestions: [second, first].map((id) => ({ kind: "operation", operation: { id } })),
+      sentence: `2 operations begin with “${common}”; add a few characters.`,
     });
     const typo = `${first.slice(0, -1)}${first.endsWith("0") ? "1" : "0"}`;
     expect(await w.ops.show({ userId: "U_ONC1", ref: typo })).toMatchObject({
       outcome: "unresolved",
-      suggestions: expect.arrayContaining([first]),
+      sentence: `There is no operation “${typo}”. Meant may be:`,
+      suggestions: expect.arrayContaining([
+        expect.objectContaining({ operation: expect.objectContaining({ id: first }) }),
+      ]),
     });
     expect(await w.ops.show({ userId: "U_ONC1", ref: "op_ab" })).toMatchObject({
       outcome: "unresolved",
@@ -182,7 +185,10 @@ describe("ids as people type them", () => {
     for (const ref of ["", "ORD-1", "op_xyz", "op_%", "'; drop table operations", "🙂".repeat(200)]) {
       const answer = await w.ops.show({ userId: "U_ONC1", ref });
       expect(answer.outcome, ref).toBe("unresolved");
-      if (answer.outcome === "unresolved") expect(answer.sentence.length).toBeLessThan(250);
+      if (answer.outcome !== "unresolved") continue;
+      expect(answer.sentence.length).toBeLessThan(250);
+      expect(answer.sentence).toContain(`“${ref.slice(0, 20)}`);
+      expect(answer.sentence).toContain("/ops list shows");
     }
   });
 });

@@ -185,7 +185,6 @@ describe("the post about a decision", () => {
         evidence: "e",
       },
       operationOf({ status }),
-      "",
     ).text;
 
   test("names both people, and says of a retry what was decided, not where the operation stood", () => {
@@ -241,7 +240,7 @@ describe("confirmed by on-call", () => {
         verb: "confirm",
         by: "U_ONC1",
       } as const;
-      expect(opsPost({ ...resolved, reason: "r", evidence: "e" }, operation, "").text).toContain(end);
+      expect(opsPost({ ...resolved, reason: "r", evidence: "e" }, operation).text).toContain(end);
       expect(replayedPost(operation, "tkt_1").text).toContain(end);
       expect(standingOf(operation)).toBe(`done, on on-call's word: ${why}`);
       for (const kind of ["cancel_order", "cancel_subscription"] as const) {
@@ -264,7 +263,7 @@ describe("confirmed by on-call", () => {
 describe("opened again", () => {
   const operation = operationOf({
     status: "QUARANTINED",
-    quarantineReason: "opened_again: It had been settled as CONFIRMED.",
+    quarantineReason: "opened_again: It had been settled as done.",
     unknownSince: new Date("2026-11-30T03:00:00Z"),
     approvedBy: ["U_SUP1"],
   });
@@ -275,7 +274,7 @@ describe("opened again", () => {
   ] as const)("after %s, the thread hears that what it was told does not hold any more", (was, as) => {
     const { text, blocks } = outcomePost(operation, was);
     const head = `<@U_AGENT> and <@U_SUP1>: what was told here as ${as} does not hold any more.`;
-    expect(text).toContain(`${head} Refund of £180.00 GBP on order ORD-10042: the outcome cannot be`);
+    expect(text).toContain(`${head} Refund of £180.00 GBP on order ORD-10042: a person opened it again.`);
     expect(JSON.stringify(blocks)).toContain(head);
     expect(outcomePost({ ...operation, status: was }, was).text).not.toContain("does not hold");
   });
@@ -306,16 +305,91 @@ describe("rejected because something else was made", () => {
   });
 });
 
+describe("parked because something else was made", () => {
+  const operation = operationOf({
+    status: "QUARANTINED",
+    quarantineReason: "postcondition_failed: re_1 of £170.00 GBP differs in amount from what was asked for.",
+  });
+  const made = "he provider made something else than was asked for: re_1 of £170.00 GBP (differs in amount).";
+
+  test("its card, its approval's card and the thread say what was made, and none that it is not known", () => {
+    const parked = quarantineCard({ operation, attempts: [], resolution: null });
+    expect(parked.blocks[0]).toMatchObject({
+      text: { text: "Not what was asked for: a person must decide" },
+    });
+    const view = approvalViewOf({ ...TOM_REFUND, state: "RELEASED", operationStatus: "QUARANTINED" });
+    const shown = [parked, approvalCard({ ...view, operation }), outcomePost(operation)].map(said);
+    for (const text of [...shown, outcomeOf(operation), resultOf(operation)]) {
+      expect(text).toContain(made);
+      expect(text).not.toMatch(/not known|cannot be established/u);
+    }
+    expect(standingOf(operation)).toBe("not what was asked for, with on-call");
+  });
+
+  test("of a cancellation, no amount counts as spent", () => {
+    const cancelled = { ...operation, kind: "cancel_subscription", subscriptionRef: "SUB-1" } as const;
+    const card = said(quarantineCard({ operation: cancelled, attempts: [], resolution: null }));
+    for (const text of [card, outcomeOf(cancelled)]) expect(text).not.toContain("amount counts");
+  });
+});
+
 describe("an incident card", () => {
+  test("says whose order it is", () => {
+    const card = incidentCard({
+      id: "inc_1",
+      kind: "overdrawn",
+      status: "open",
+      operation: null,
+      customer: { name: "Tom Whitfield", ref: "CUS-7" },
+      detail: [],
+      createdAt: new Date(0),
+      closedBy: null,
+      closedAt: null,
+      closeReason: null,
+    });
+    expect(said(card)).toContain("Tom Whitfield (CUS-7)");
+  });
+
+  test("of a refund elsewhere shows what happened and what is left, not how the balance is made up", () => {
+    const balance = {
+      captured: 18_000,
+      reserved: 3_000,
+      refunded: 1_000,
+      refundedElsewhere: 7_000,
+      before: 2_000,
+    };
+    expect(incidentDetail("refunded_elsewhere", { ...balance, effects: ["re_1"] }, "GBP")).toEqual([
+      ["Refunded elsewhere", "£50.00 GBP"],
+      ["Left to refund", "£70.00 GBP"],
+      ["Provider shows", "re_1"],
+    ]);
+    expect(incidentDetail("overdrawn", { ...balance, captured: 9_000 }, "GBP")).toContainEqual([
+      "Too much by",
+      "£20.00 GBP",
+    ]);
+  });
+
+  test("names states as people do", () => {
+    expect(incidentDetail("contradiction", { was: "CONFIRMED", detail: "x" }, null)).toContainEqual([
+      "It was",
+      "confirmed",
+    ]);
+  });
+
   test.each(INCIDENT_KINDS)("%s: says what to do while it is open", (kind) => {
-    const facts = { id: "inc_1", kind, operation: null, detail: [], createdAt: new Date(0) };
+    const facts = { id: "inc_1", kind, operation: null, customer: null, detail: [], createdAt: new Date(0) };
     const nobody = { closedBy: null, closedAt: null, closeReason: null };
     expect(said(incidentCard({ ...facts, ...nobody, status: "open" }))).toMatch(/\*What to do:\* [A-Z]/);
     expect(said(incidentCard({ ...facts, ...nobody, status: "closed" }))).not.toContain("What to do");
   });
 
   test("names the switch that tripped as people do", () => {
-    expect(incidentDetail({ kind: "all", reason: "x" }, null)).toContainEqual(["Frozen", "everything"]);
-    expect(incidentDetail({ kind: "cancel_order" }, null)).toEqual([["Frozen", "cancel order operations"]]);
+    expect(incidentDetail("freeze_tripped", { kind: "all", reason: "x" }, null)).toContainEqual([
+      "Frozen",
+      "everything",
+    ]);
+    expect(incidentDetail("freeze_tripped", { kind: "cancel_order" }, null)).toEqual([
+      ["Frozen", "cancel order operations"],
+    ]);
   });
 });

@@ -72,7 +72,7 @@ test.each([
   ["cancel_order", "No new cancellation of an order is sent"],
   ["cancel_subscription", "No new cancellation of a subscription is sent"],
 ])("the post about the switch for %s names what it holds back and nothing else", (kind, said) => {
-  const { text } = opsPost({ type: "frozen", kind, by: "U_ONC1", reason: "" }, null, "");
+  const { text } = opsPost({ type: "frozen", kind, by: "U_ONC1", reason: "" }, null);
   expect(text).toContain(`by <@U_ONC1>. ${said} until a person thaws it;`);
 });
 
@@ -124,6 +124,7 @@ describe("the answer to a click", () => {
     const answer = (frozen: boolean): string => {
       const standing: ApprovalStanding = {
         operationStatus: "PREPARED",
+        resultCode: null,
         waitsFor: 0,
         notBefore: null,
         frozen,

@@ -183,3 +183,24 @@ describe("a full Home", () => {
     expect(JSON.stringify(blocks)).not.toContain("There are more");
   });
 });
+
+describe("the parts of Home", () => {
+  test("have a line between them, and none at the ends", () => {
+    const { blocks } = home({
+      approvals: approvals(held(1), held(2)),
+      stoppable: [held(3, { state: "APPROVED" })],
+      oncall: { unknown: [], quarantined: [], frozen: [] },
+      frozen: [{ kind: "refund", since: AT, by: "U_ONC1" }],
+    });
+    const types = blocks.map(({ type }) => type);
+    expect(types.filter((type) => type === "divider")).toHaveLength(6);
+    expect(types[0]).not.toBe("divider");
+    expect(types.at(-1)).not.toBe("divider");
+    for (const [at, block] of blocks.entries()) {
+      const title = block.type === "header" && "text" in block ? block.text.text : "";
+      if (["Approved, not sent yet", "Your tickets", "On-call"].includes(title))
+        expect(types[at - 1], title).toBe("divider");
+    }
+    expect(types.some((type, at) => type === "divider" && types[at + 1] === "divider")).toBe(false);
+  });
+});

@@ -125,6 +125,24 @@ describe("/ops", () => {
     await says(w, "U_ONC1", "Timeline");
   });
 
+  test("an id that names none is quoted, with where to look; one that names several lists what each is", async () => {
+    const w = await start();
+    const first = await quarantined(w);
+    const second = await hold(w, { orderRef: "ORD-8", amountMinor: 5_000n });
+    await ops(w, "U_ONC1", "close inc_nope");
+    await says(w, "U_ONC1", /“inc_nope” is no incident id\..*\/ops incidents lists the open ones\./);
+    await ops(w, "U_ONC1", "show op_nope");
+    await says(w, "U_ONC1", /“op_nope” is no operation id\..*\/ops list shows the newest ones\./);
+    const common = first.operationId.slice(0, 8);
+    expect(second.operationId.startsWith(common)).toBe(true);
+    await ops(w, "U_ONC1", `confirm ${common}`);
+    const said = await says(w, "U_ONC1", `2 operations begin with “${common}”; add a few characters.`);
+    expect(said).toMatch(new RegExp(`${first.operationId}\`? quarantined · refund £180\\.00 GBP ORD-10042`));
+    expect(said).toMatch(
+      new RegExp(`${second.operationId}\`? awaiting approval · refund £50\\.00 GBP ORD-8`),
+    );
+  });
+
   test("reads curly quotes, non-breaking blanks and long dashes, and answers bad words with a suggestion", async () => {
     const w = await start();
     const held = await hold(w);

@@ -381,3 +381,43 @@ describe("reminders", () => {
     expect(w.sandbox.control.messages("U_SUP1", "C_APPR", { threadTs: root?.ts ?? "" })).toHaveLength(2);
   });
 });
+
+describe("what asks on-call to look after an approval", () => {
+  test("is posted anew each time, and says how it ended once it has", async () => {
+    const w = await start();
+    const held = await hold(w);
+    const posts = () => w.sandbox.control.messages("U_ONC1", "C_OPS").map(readable);
+    const subject = { kind: "escalation" as const, id: held.approvalId };
+    for (let round = 1; round <= 2; round += 1) {
+      await w.db.tx((tx) => w.notices.repost(tx, subject));
+      await waitFor(() => posts().length === round && posts().at(-1)?.includes("Still undecided"));
+    }
+    await waitFor(() => posts()[0]?.includes("Posted again below."));
+    expect(posts()[1]).toMatch(
+      /Still undecided: Refund of £180\.00 GBP on order ORD-10042 for Tom Whitfield \(CUS-7\)\. It waits for one person in the role supervisor, until .+\. Please find somebody who decides\.$/u,
+    );
+    await database.db.sql(
+      undefined,
+      "UPDATE approvals SET state = 'EXPIRED', decided_at = countersign_now(), version = version + 1 WHERE id = $1",
+      [held.approvalId],
+    );
+    await w.db.tx((tx) => w.notices.touch(tx, { kind: "approval", id: held.approvalId }));
+    await waitFor(() => !posts().some((text) => text.includes("Still undecided")));
+    expect(posts()[1]).toMatch(
+      /: nobody decided before .+; nothing was sent\. Nothing is left to do here\._?$/u,
+    );
+    expect(posts()).toHaveLength(2);
+  });
+
+  test("is not posted any more once it is decided", async () => {
+    const w = await start({ still: true });
+    const held = await hold(w);
+    await w.db.tx((tx) => w.notices.repost(tx, { kind: "escalation", id: held.approvalId }));
+    await moveApproval(w, held, "DENIED");
+    await w.drain();
+    expect(w.sandbox.control.messages("U_ONC1", "C_OPS")).toEqual([]);
+    expect(
+      await database.db.sql(undefined, "SELECT due_at FROM slack_cards WHERE kind = 'escalation'"),
+    ).toEqual([{ due_at: null }]);
+  });
+});

@@ -1,6 +1,7 @@
 /** What reads like a failure, a doubled sentence or somebody else's words, said as it is. */
 import { describe, expect, test } from "vitest";
 import { quarantineWords } from "../../src/domain/quarantine-words.js";
+import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { HealthView } from "../../src/ops/index.js";
 import type { PlannerName } from "../../src/runs/index.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
@@ -79,6 +80,7 @@ describe("a small refund that the filer's word lets go", () => {
     };
     const standing = {
       operationStatus: "VOIDED" as const,
+      resultCode: null,
       waitsFor: 0,
       notBefore: null,
       frozen: false,
@@ -95,6 +97,46 @@ describe("a small refund that the filer's word lets go", () => {
       /^Approval not needed any more: Refund of £10\.00 GBP .* within what the agent may do alone\.$/,
     );
   });
+});
+
+test.each([
+  ["CONFIRMED", "refunded", "It has been carried out."],
+  [
+    "CONFIRMED",
+    "confirmed_unasked",
+    "It has been carried out, on on-call's word: the provider could not be asked.",
+  ],
+  [
+    "CONFIRMED",
+    "confirmed_unseen",
+    "It has been carried out, on on-call's word: the provider did not show it.",
+  ],
+  ["REJECTED", MADE_DIFFERENTLY, "It was not carried out as asked, closed by on-call."],
+] as const)("a late click on what is %s (%s) hears: %s", (operationStatus, resultCode, sentence) => {
+  const { approval } = approvalViewOf({ ...TOM_REFUND, state: "RELEASED", operationStatus });
+  const said = decideSentence({
+    outcome: "ended",
+    approval,
+    decision: {
+      state: "RELEASED",
+      by: ["U_SUP1"],
+      at: new Date(0),
+      note: null,
+      detail: null,
+      endCode: null,
+    },
+    standing: {
+      operationStatus,
+      resultCode,
+      waitsFor: 0,
+      notBefore: null,
+      frozen: false,
+      canBeStopped: false,
+    },
+    successorId: null,
+  });
+  expect(said).toMatch(/^Already approved by <@U_SUP1>, /u);
+  expect(said.endsWith(sentence)).toBe(true);
 });
 
 test("an approval that is no longer valid says that nothing was sent", () => {
@@ -143,8 +185,8 @@ test("a stop is told once", () => {
 });
 
 test("a case that was opened again is told once", () => {
-  expect(quarantineWords("opened_again: It had been settled as CONFIRMED.")).toBe(
-    "A person opened again what a person had settled. It had been settled as CONFIRMED.",
+  expect(quarantineWords("opened_again: It had been settled as done.")).toBe(
+    "A person opened it again. It had been settled as done.",
   );
 });
 

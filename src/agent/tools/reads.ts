@@ -142,9 +142,10 @@ function operationNote(operation: Operation): string {
     case "PREPARED":
     case "DISPATCHED":
       return `Under way: ${nameOf(operation)}.`;
+    case "QUARANTINED":
+      return `With on-call: ${nameOf(operation)}; it may have happened.`;
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
-    case "QUARANTINED":
       return `Being checked with the provider: ${nameOf(operation)}; it may have happened.`;
     case "REVERSED":
       return `Done and later taken back: ${nameOf(operation)}.`;

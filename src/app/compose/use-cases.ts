@@ -78,9 +78,7 @@ async function healthParts(parts: ProcessParts): Promise<readonly HealthPart[]> 
     {
       name: "payments",
       ok: provider.ok,
-      sentence: provider.ok
-        ? "The payment provider answers."
-        : `The payment provider does not answer: ${provider.reason}.`,
+      sentence: provider.ok ? "The payment provider answers." : provider.reason,
     },
   ];
 }

@@ -8,6 +8,8 @@ import type { OperationKind } from "../operation.js";
 /** Something that has cards. Touching it re-renders every card of it from its rows, and makes those that are missing. */
 export type CardSubject =
   | { kind: "approval"; id: ApprovalId }
+  /** On-call is asked to look after an approval that nobody decides. Follows the approval once it is there. */
+  | { kind: "escalation"; id: ApprovalId }
   | { kind: "run"; id: RunId }
   | { kind: "binding"; id: TicketId }
   | { kind: "quarantine"; id: OperationId }
@@ -65,7 +67,6 @@ export type OpsMessage =
       reason: string;
       evidence: string;
     }
-  | { type: "approval_escalated"; approvalId: ApprovalId; role: string }
   | { type: "chain_head"; seq: string; hash: string }
   | { type: "sentence"; text: string };
 

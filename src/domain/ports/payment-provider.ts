@@ -72,7 +72,7 @@ export interface PaymentProvider {
   listSince(since: Date, options: ReadOptions): Promise<Listing>;
   /** One effect by the provider's reference; a complete listing without effects: there is no such thing. */
   read(ref: string, options: ReadOptions): Promise<Listing>;
-  /** The provider answers at all (for health). */
+  /** The provider answers, and without an error (for health). `reason` is a sentence. */
   ping(options: { timeoutMs: number }): Promise<{ ok: true } | { ok: false; reason: string }>;
 }
 

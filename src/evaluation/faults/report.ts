@@ -160,6 +160,32 @@ export function reportTables(report: MatrixReport): { arms: string[][]; cells: s
   return { arms, cells };
 }
 
+const EXCUSED = [
+  ["duplicate", "duplicates", "duplicate", "duplicates"],
+  ["falseSuccess", "falseSuccess", "false success", "false successes"],
+] as const;
+
+/**
+ * What the table counts against ours although the verdict is "nothing wrong": harms that no client of such a provider could
+ * exclude, and why. A line for each reason; empty when there was none.
+ */
+export function excusedLines(report: Pick<MatrixReport, "cells">): string[] {
+  const counts = new Map<string, { count: number; one: string; more: string; why: string }>();
+  for (const cell of report.cells) {
+    for (const [harm, field, one, more] of EXCUSED) {
+      const why = cell.notExcluded[harm];
+      const count = cell.arms.ours[field];
+      if (why === undefined || count === 0) continue;
+      const key = `${one}: ${why}`;
+      counts.set(key, { count: (counts.get(key)?.count ?? 0) + count, one, more, why });
+    }
+  }
+  return [...counts.values()].map(
+    ({ count, one, more, why }) =>
+      `Of ours, ${count} ${count === 1 ? one : more} that no client could have prevented: ${why}.`,
+  );
+}
+
 /** `2/5 dup`: of five episodes two ended with a duplicate; `0/5` without harm. */
 function harmText(sum: Tally): string {
   if (sum.episodes === 0) return "-";

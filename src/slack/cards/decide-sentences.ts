@@ -7,7 +7,7 @@ import { formatMoney } from "../../domain/money.js";
 import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
-import { FROZEN, whatOf } from "./sentences.js";
+import { done, FROZEN, isMadeDifferently, whatOf } from "./sentences.js";
 
 const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
 const said = (text: string | null | undefined, max = 500): string =>
@@ -133,7 +133,8 @@ function byAndWhen(decision: DecisionWhoWhen): string {
 
 const approvedBy = (decision: DecisionWhoWhen): string => `approved${byAndWhen(decision)}`;
 
-function standing({ operationStatus: status, frozen }: ApprovalStanding): string {
+function standing({ operationStatus: status, resultCode, frozen }: ApprovalStanding): string {
+  const result = resultCode === null ? null : { code: resultCode };
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
@@ -146,9 +147,11 @@ function standing({ operationStatus: status, frozen }: ApprovalStanding): string
     case "QUARANTINED":
       return "has been sent; its outcome is with on-call";
     case "CONFIRMED":
-      return "has been carried out";
+      return done("has been carried out", result);
     case "REJECTED":
-      return "was refused by the provider";
+      return isMadeDifferently({ result })
+        ? "was not carried out as asked, closed by on-call"
+        : "was not carried out";
     case "DENIED":
     case "EXPIRED":
     case "VOIDED":

@@ -42,21 +42,25 @@ const HOME_OPERATIONS = 8;
 export function homeView(facts: HomeFacts): HomeView {
   const before: KnownBlock[] = [
     ...(facts.notice === null ? [] : [ours(facts.notice), divider()]),
-    ...frozenBlocks(facts),
+    ...parted(frozenBlocks(facts)),
     header("Approvals for you"),
   ];
   const after: KnownBlock[] = [
-    ...stoppableBlocks(facts.stoppable.slice(0, HOME_STOPPABLE)),
     divider(),
+    ...parted(stoppableBlocks(facts.stoppable.slice(0, HOME_STOPPABLE))),
     header("Your tickets"),
     ...ticketBlocks(facts.tickets),
     ...(facts.oncall === null ? [] : [divider(), ...oncallBlocks(facts.oncall)]),
+    divider(),
     note(`As of ${localTime(facts.now)}. For half an hour changes show up here by themselves.`),
     actions("home", [{ action: ACTIONS.homeRefresh, text: "Refresh", value: "refresh" }]),
   ];
   const room = LIMITS.blocksPerView - before.length - after.length;
   return { type: "home", blocks: [...before, ...approvalBlocks(facts.approvals, room), ...after] };
 }
+
+/** A part and the line below it; a part that is not there has none. */
+const parted = (blocks: KnownBlock[]): KnownBlock[] => (blocks.length === 0 ? [] : [...blocks, divider()]);
 
 /**
  * Above everything. In short where cards follow that say it whole; on-call without an approval to decide reads it in their own part.
@@ -81,7 +85,8 @@ function approvalBlocks(approvals: HomeFacts["approvals"], room: number): KnownB
   const shown: KnownBlock[] = [];
   let { more } = approvals;
   for (const view of approvals.views) {
-    const { blocks } = approvalCard(view, `decide.${view.approval.id}`);
+    const card = approvalCard(view, `decide.${view.approval.id}`);
+    const blocks = shown.length === 0 ? card.blocks : [divider(), ...card.blocks];
     // One is kept for the line that says there are more.
     more ||= shown.length + blocks.length > room - 1;
     if (shown.length + blocks.length > room - 1) break;

@@ -1,7 +1,9 @@
-/** The facts of an incident as label and value: money with its currency, lists as people read them. Pure. */
+/** The facts of an incident as label and value: money with its currency, lists as people read them, each said once. Pure. */
 import { z } from "zod";
+import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
+import type { IncidentKind } from "./ops-cards.js";
 
 /** Keys whose values are minor units. */
 const MONEY = new Set([
@@ -9,28 +11,38 @@ const MONEY = new Set([
   "before",
   "captured",
   "capturedBefore",
+  "left",
   "refunded",
   "refundedElsewhere",
   "reserved",
+  "tooMuch",
 ]);
+
+/** Keys whose values are states of operations, as the database spells them. */
+const STATES = new Set(["operationStatus", "status", "was"]);
 
 /** What a key is called where its own words do not say it. */
 const LABELS: Readonly<Record<string, string>> = {
+  amounts: "Provider shows",
   before: "Refunded elsewhere before",
+  captured: "Paid",
+  capturedBefore: "Paid before the import",
   detail: "Details",
   effect: "Provider reference",
   effects: "Provider shows",
   kind: "Frozen",
   known: "Confirmed by",
+  left: "Left to refund",
   names: "Carries the id",
   operationStatus: "Operation is",
-  paidIn: "Paid in",
   providerRef: "Provider reference",
   ref: "Provider reference",
   reserved: "Set aside",
   says: "Provider says",
   second: "Second effect",
-  shownIn: "Provider shows",
+  status: "Operation is",
+  target: "Look it up by",
+  tooMuch: "Too much by",
   was: "It was",
 };
 
@@ -41,13 +53,17 @@ const FIRST = [
   "providerRef",
   "known",
   "second",
+  "amounts",
+  "refundedElsewhere",
+  "left",
+  "tooMuch",
   "effects",
   "payment",
   "asked",
   "made",
   "amount",
 ];
-const LAST = ["capturedBefore", "captured", "reserved", "refunded", "before", "refundedElsewhere"];
+const LAST = ["capturedBefore", "captured", "reserved", "refunded", "before"];
 
 const Effect = z.object({
   ref: z.string(),
@@ -58,17 +74,60 @@ const Effect = z.object({
 
 /** `currency`: of the payment that it is about, for findings that name none of their own. */
 export function incidentDetail(
+  kind: IncidentKind,
   detail: JsonObject,
   currency: string | null,
 ): [label: string, value: string][] {
   const own = detail["currency"];
   const known = typeof own === "string" ? own : currency;
-  const hasMoney = Object.keys(detail).some((key) => MONEY.has(key));
-  return Object.entries(detail)
+  const told = toldOf(kind, detail);
+  const hasMoney = Object.keys(told).some((key) => MONEY.has(key));
+  return Object.entries(told)
     .filter(([key, value]) => value !== null && value !== "" && !(key === "currency" && hasMoney))
-    .filter(([key, value]) => !(key === "detail" && value === detail["code"]))
+    .filter(([key, value]) => !(key === "detail" && value === told["code"]))
     .sort(([one], [other]) => placeOf(one) - placeOf(other))
     .map(([key, value]) => [LABELS[key] ?? words(key), valueText(key, value, known)]);
+}
+
+/** What is worth a row: the numbers that were found, and what they mean for this payment instead of how they come about. */
+function toldOf(kind: IncidentKind, detail: JsonObject): JsonObject {
+  const minor = (key: string): number => (typeof detail[key] === "number" ? detail[key] : 0);
+  const left = minor("captured") - minor("reserved") - minor("refunded") - minor("refundedElsewhere");
+  switch (kind) {
+    case "refunded_elsewhere": {
+      const { captured: _, reserved: _set, refunded: _done, before: _before, ...rest } = detail;
+      return {
+        ...rest,
+        refundedElsewhere: minor("refundedElsewhere") - minor("before"),
+        left: Math.max(0, left),
+      };
+    }
+    case "overdrawn": {
+      const { before: _, ...rest } = detail;
+      return { ...rest, tooMuch: Math.max(0, -left) };
+    }
+    case "other_currency": {
+      // The amounts name references and currencies.
+      const { effects: _, shownIn: _shown, paidIn: _paid, ...rest } = detail;
+      return rest;
+    }
+    case "import_below_reserved": {
+      const { order: _, ...rest } = detail;
+      return rest;
+    }
+    case "orphan_effect":
+    case "missing_effect":
+    case "duplicate_effect":
+    case "contradiction":
+    case "reversed":
+    case "late_effect":
+    case "freeze_tripped":
+    case "row_changed":
+    case "made_differently":
+      return detail;
+    default:
+      return assertNever(kind, "incident kind");
+  }
 }
 
 /** Rows come out of the database in an order of its own. */
@@ -82,6 +141,7 @@ function valueText(key: string, value: JsonObject[string], currency: string | nu
   if (Array.isArray(value)) return value.map((member) => memberText(member)).join("; ");
   if (key === "kind")
     return value === "all" ? "everything" : `${String(value).replaceAll("_", " ")} operations`;
+  if (STATES.has(key)) return String(value).toLowerCase().replaceAll("_", " ");
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

@@ -1,7 +1,13 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { quarantineCode, quarantineWords, unknownSinceLabel } from "../../domain/quarantine-words.js";
+import {
+  quarantineCode,
+  quarantineKnown,
+  quarantineTitle,
+  quarantineWords,
+  unknownSinceLabel,
+} from "../../domain/quarantine-words.js";
 import {
   type AttemptFacts,
   type FreezeKind,
@@ -40,7 +46,9 @@ const ATTEMPTS_SHOWN = 6;
 
 export function quarantineCard({ operation, attempts, resolution }: QuarantineView): Message {
   const open = operation.status === "QUARANTINED";
-  const title = open ? "Outcome not known: a person must decide" : afterQuarantine(operation.status);
+  const title = open
+    ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
+    : afterQuarantine(operation.status);
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -56,7 +64,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
           ...attemptsBlocks(attempts),
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            "The amount counts as spent until this is settled. Each button asks for a reason and evidence, and the provider is asked again first. *Reject* and *Authorise retry* may need a second person, who is then asked here.",
+            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}Each button asks for a reason and evidence, and the provider is asked again first. *Reject* and *Authorise retry* may need a second person, who is then asked here.`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
@@ -65,7 +73,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
   const text = open
-    ? `${whatOf(operation)}: the outcome is not known and a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
+    ? `${whatOf(operation)}: ${quarantineKnown(operation.quarantineReason) === null ? "the outcome is not known and " : ""}a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
 }
@@ -409,6 +417,8 @@ export interface IncidentView {
   readonly kind: IncidentKind;
   readonly status: "open" | "closed";
   readonly operation: OperationFacts | null;
+  /** Whose operation or payment it is about; null: that is not known. */
+  readonly customer: { readonly name: string; readonly ref: string } | null;
   /** Facts of the finding as label and value, in the order in which they are read. */
   readonly detail: readonly (readonly [string, string])[];
   readonly closedBy: string | null;
@@ -420,7 +430,6 @@ export interface IncidentView {
 export function incidentCard(incident: IncidentView): Message {
   const { title, meaning, next } = incidentWords(incident.kind);
   const table: Row[] = [
-    { label: "Incident", value: { theirs: incident.id } },
     ...(incident.operation === null
       ? []
       : [
@@ -429,7 +438,9 @@ export function incidentCard(incident: IncidentView): Message {
             value: { theirs: `${whatOf(incident.operation)} (${incident.operation.id})` },
           },
         ]),
-    { label: "Found", value: { ours: localTime(incident.createdAt) } },
+    ...(incident.customer === null
+      ? []
+      : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
     ...incident.detail
       .slice(0, 12)
       .map(([label, value]) => ({ label: escapeWithin(oneLine(label), 60).text, value: { theirs: value } })),
@@ -442,6 +453,7 @@ export function incidentCard(incident: IncidentView): Message {
         header(`${closed ? "Closed" : "Incident"}: ${title}`),
         ours(meaning),
         ...rows(table),
+        note(`Found ${localTime(incident.createdAt)} · \`${escapeText(incident.id)}\``),
         ...(closed
           ? closedBlocks(incident)
           : [

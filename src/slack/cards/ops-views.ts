@@ -256,11 +256,17 @@ const endWords = ({ state, endCode }: RunsView["runs"][number]): string =>
     : ` · ${esc(endCode.replaceAll("_", " "), 60)}`;
 const SAID_BY_STATE: ReadonlySet<string> = new Set(["end_turn", "handed_over", "cancelled"]);
 
+/** "`inc_0192…` Duplicate effect · `op_…` · 29 Nov": one line of a list, in mrkdwn. */
+export const incidentLine = ({
+  id,
+  kind,
+  operationId,
+  createdAt,
+}: IncidentsView["incidents"][number]): string =>
+  `\`${esc(id, 60)}\` ${esc(incidentTitle(kind), 60)} · ${operationId === null ? "" : `\`${operationId}\` · `}${localTime(createdAt)}`;
+
 export function opsIncidents(view: IncidentsView): Message {
-  const lines = view.incidents.map(
-    ({ id, kind, operationId, createdAt }) =>
-      `\`${esc(id, 60)}\` ${esc(incidentTitle(kind), 60)} · ${operationId === null ? "" : `\`${operationId}\` · `}${localTime(createdAt)}`,
-  );
+  const lines = view.incidents.map(incidentLine);
   return withinLimits(
     {
       text: `Open incidents: ${lines.length === 0 ? "none" : `${lines.length} shown`}.`,

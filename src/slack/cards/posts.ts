@@ -181,7 +181,7 @@ export function reminderPost(
   return { text, blocks: [ours(withLocalTimes(text))] };
 }
 
-export function opsPost(message: OpsMessage, operation: OperationFacts | null, mentions: string): Message {
+export function opsPost(message: OpsMessage, operation: OperationFacts | null): Message {
   switch (message.type) {
     case "frozen": {
       const kind = message.kind as Parameters<typeof freezeName>[0];
@@ -240,16 +240,6 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null, m
         `*Closed: ${escapeText(oneLine(incidentName(message.kind)))}* (${escapeText(message.incidentId)}) by ${actorName(message.by)}.`,
         [["Reason", message.reason]],
       );
-    case "approval_escalated": {
-      const what =
-        operation === null ? message.approvalId : `${whatOf(operation)} for ${operation.customerName}`;
-      const said = escapeWithin(
-        oneLine(`An approval is still undecided; ${message.role} is asked to look after it: ${what}.`),
-        TEXT_MAX,
-      ).text;
-      const text = mentions === "" ? said : `${mentions} ${said}`;
-      return { text, blocks: [ours(text)] };
-    }
     case "chain_head":
       return sentencePost(
         `Audit chain: block ${message.seq}, hash ${message.hash}. Kept here as an outside witness.`,

@@ -11,6 +11,7 @@ import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import { onWord } from "../../domain/named-evidence.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { withRef } from "../text/safe.js";
@@ -160,7 +161,7 @@ export function standingOf(operation: OperationFacts): string {
     case "RECONCILING":
       return "sent, outcome not known yet, being checked";
     case "QUARANTINED":
-      return "outcome not known, with on-call";
+      return `${lowered(quarantineTitle(operation.quarantineReason))}, with on-call`;
     case "CONFIRMED":
       return done("done", operation.result);
     case "REJECTED":
@@ -191,9 +192,11 @@ export function outcomeOf(operation: OperationFacts): string {
       return `${what}: sent, the answer is not there yet.`;
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
-      return `${what}: sent, but the outcome is not known yet. It is being checked; until then the amount counts as spent.`;
-    case "QUARANTINED":
-      return `${what}: the outcome cannot be established automatically. On-call has the case; until then the amount counts as spent.`;
+      return `${what}: sent, but the outcome is not known yet. It is being checked${countsAsSpent(operation)}.`;
+    case "QUARANTINED": {
+      const known = quarantineKnown(operation.quarantineReason);
+      return `${what}: ${lowered(known ?? "The outcome cannot be established automatically.")} On-call has the case${countsAsSpent(operation)}.`;
+    }
     case "CONFIRMED":
       return confirmed(operation);
     case "REJECTED":
@@ -219,6 +222,9 @@ export function outcomeOf(operation: OperationFacts): string {
       return assertNever(status, "operation status");
   }
 }
+
+const countsAsSpent = ({ kind }: Pick<OperationFacts, "kind">): string =>
+  kind === "refund" ? "; until then the amount counts as spent" : "";
 
 function confirmed(operation: OperationFacts): string {
   const { result, orderRef } = operation;
@@ -246,7 +252,7 @@ function confirmed(operation: OperationFacts): string {
 }
 
 /** What was done, without its full stop, and whether only on-call's word says so. */
-function done(what: string, result: OperationFacts["result"]): string {
+export function done(what: string, result: { readonly code: string } | null): string {
   const word = onWord(result);
   return word === null ? what : `${what}, ${word}`;
 }
@@ -275,7 +281,7 @@ export function resultOf(operation: OperationFacts): string {
     case "RECONCILING":
       return "Sent; the outcome is not known yet and is being checked.";
     case "QUARANTINED":
-      return "Sent; the outcome is not known, and on-call has the case.";
+      return `${quarantineKnown(operation.quarantineReason) ?? "Sent; the outcome is not known."} On-call has the case.`;
     case "CONFIRMED": {
       const what = kind === "refund" ? `Refunded ${formatMoney(operation)}` : CANCELLED[kind](operation);
       return join([
@@ -307,8 +313,11 @@ const CANCELLED = {
     atPeriodEnd === true ? "Cancelled; it ends with its paid period" : "Cancelled",
 } as const;
 
-const isMadeDifferently = ({ result }: Pick<OperationFacts, "result">): boolean =>
-  result?.code === MADE_DIFFERENTLY;
+export const isMadeDifferently = ({
+  result,
+}: {
+  readonly result: { readonly code: string } | null;
+}): boolean => result?.code === MADE_DIFFERENTLY;
 
 /** Who vouches for an end that the provider did not show. */
 export const vouchedBy = ({ result, confirmedBy }: OperationFacts): readonly string[] =>

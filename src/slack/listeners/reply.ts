@@ -3,6 +3,7 @@ import type { KnownBlock } from "@slack/types";
 import type { Refused, Unresolved } from "../../ops/index.js";
 import { callFailure } from "../call-failure.js";
 import type { FormPlace, Modal } from "../cards/forms.js";
+import { incidentLine, operationLine } from "../cards/ops-views.js";
 import { storeAnswer } from "../outbox/answer.js";
 import { sendOutbox } from "../outbox/send.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
@@ -24,7 +25,11 @@ export const errors = (block: string, text: string): Reply => ({ kind: "errors",
 export function notShown(view: Refused | Unresolved): Reply {
   const said = (text: string, max: number): string => escapeWithin(oneLine(text), max).text;
   if (view.outcome === "refused") return say(said(view.sentence, 800));
-  const suggestions = view.suggestions.slice(0, 5).map((id) => `\n• \`${said(id, 60)}\``);
+  const suggestions = view.suggestions
+    .slice(0, 5)
+    .map(
+      (one) => `\n• ${one.kind === "operation" ? operationLine(one.operation) : incidentLine(one.incident)}`,
+    );
   return say(`${said(view.sentence, 800)}${suggestions.join("")}`);
 }
 

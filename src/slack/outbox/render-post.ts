@@ -2,7 +2,6 @@
 import { getApproval } from "../../approvals/index.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { isApprovalId } from "../../domain/ids.js";
-import type { Policy } from "../../domain/policy/policy.js";
 import { getRun, getTicket } from "../../runs/index.js";
 import type { Message } from "../blocks/build.js";
 import {
@@ -19,9 +18,9 @@ import {
   voidedPost,
 } from "../cards/posts.js";
 import type { StoredPost } from "../notices.js";
-import { mentionGroup, mentionUser } from "../text/safe.js";
 import type { SlackSendContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
+import { mentionsOf } from "./mentions.js";
 
 export type RenderedPost =
   | {
@@ -38,8 +37,6 @@ export type RenderedPost =
 type Ctx = Pick<SlackSendContext, "db" | "policy" | "config">;
 
 const MOOT: RenderedPost = { ready: false, why: "moot" };
-/** More mentions than this are noise. */
-const MENTIONS_MAX = 6;
 
 export async function renderPost(ctx: Ctx, post: StoredPost): Promise<RenderedPost> {
   switch (post.place) {
@@ -111,15 +108,9 @@ async function renderOps(
 ): Promise<RenderedPost> {
   const place = { ready: true as const, channel: ctx.config.channels.ops, threadTs: null };
   if (message.type === "resolved" || message.type === "proposal_ended") {
-    return { ...place, message: opsPost(message, await readOperation(ctx.db, message.operationId), "") };
+    return { ...place, message: opsPost(message, await readOperation(ctx.db, message.operationId)) };
   }
-  if (message.type === "approval_escalated") {
-    const approval = await getApproval(ctx.db, message.approvalId);
-    if (approval === null || approval.state !== "PENDING") return MOOT;
-    const operation = await readOperation(ctx.db, approval.operationId);
-    return { ...place, message: opsPost(message, operation, mentionsOf(await ctx.policy(), message.role)) };
-  }
-  return { ...place, message: opsPost(message, null, "") };
+  return { ...place, message: opsPost(message, null) };
 }
 
 async function renderApprovers(
@@ -152,13 +143,4 @@ async function renderApprovers(
     default:
       return assertNever(message, "approvers message");
   }
-}
-
-/** Whom a role pings: its user groups, else its listed people. */
-function mentionsOf(policy: Policy, role: string): string {
-  const members = policy.roles[role];
-  if (members === undefined) return "";
-  const groups = members.usergroups.map(mentionGroup);
-  const people = groups.length > 0 ? [] : members.users.map(mentionUser);
-  return [...groups, ...people].slice(0, MENTIONS_MAX).join(" ");
 }

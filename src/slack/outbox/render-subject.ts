@@ -1,6 +1,7 @@
 /** A card's message, from its subject's rows as they are now. Null: the subject is gone. */
 import { assertNever } from "../../domain/assert-never.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../../domain/ids.js";
+import { ONCALL_ROLE } from "../../domain/policy/policy.js";
 import type { CardSubject } from "../../domain/ports/notices.js";
 import type { RunState } from "../../domain/run.js";
 import type { FreezeKind } from "../../ops/index.js";
@@ -8,6 +9,7 @@ import { getTicket } from "../../runs/index.js";
 import { type Message, note } from "../blocks/build.js";
 import { approvalCard, plainApprovalCard } from "../cards/approval-card.js";
 import { bindingCard } from "../cards/binding-card.js";
+import { escalationCard } from "../cards/escalation-card.js";
 import { incidentCard, quarantineCard, resolutionCard, thawCard } from "../cards/ops-cards.js";
 import { runCard } from "../cards/run-card.js";
 import { ticketCard } from "../cards/ticket-card.js";
@@ -16,6 +18,7 @@ import { readApprovalView } from "../views/approval.js";
 import { bindingStandingOf } from "../views/binding.js";
 import { readFreeze, readIncident, readQuarantine, readResolution } from "../views/ops.js";
 import { readRunView } from "../views/run.js";
+import { mentionsOf } from "./mentions.js";
 
 export type CardKind = CardSubject["kind"] | "ticket";
 
@@ -28,7 +31,7 @@ export interface RenderedCard {
 }
 
 export async function renderSubject(
-  ctx: Pick<SlackSendContext, "db">,
+  ctx: Pick<SlackSendContext, "db" | "policy">,
   kind: CardKind,
   id: string,
   plainForm: boolean,
@@ -38,6 +41,13 @@ export async function renderSubject(
     case "approval": {
       const view = isApprovalId(id) ? await readApprovalView(db, id) : null;
       return view === null ? null : urgent(plainForm ? plainApprovalCard(view) : approvalCard(view));
+    }
+    case "escalation": {
+      const view = isApprovalId(id) ? await readApprovalView(db, id) : null;
+      if (view === null) return null;
+      const asks = view.approval.state === "PENDING";
+      const mentions = asks ? mentionsOf(await ctx.policy(), ONCALL_ROLE) : "";
+      return { ...urgent(escalationCard(view.approval, mentions)), onlyEdit: !asks };
     }
     case "run": {
       const view = isRunId(id) ? await readRunView(db, id) : null;

@@ -13,7 +13,8 @@ import type {
   ResolutionFacts,
   ThawCardView,
 } from "../cards/ops-cards.js";
-import type { Frozen } from "../cards/sentences.js";
+import type { Frozen, OperationFacts } from "../cards/sentences.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { readOperation } from "./operation.js";
 
 export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
@@ -162,6 +163,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     payment: string | null;
     currency: string | null;
     order_ref: string | null;
+    customer_name: string | null;
+    customer_ref: string | null;
     detail: JsonObject;
     ended: string[];
     ours: string[];
@@ -171,7 +174,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     created_at: Date;
   }>(
     "slack.incident",
-    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, p.currency, r.ref AS order_ref, i.detail, i.closed_by, i.closed_at,
+    `SELECT i.kind, i.status, i.operation_id, p.payment_intent AS payment, p.currency, r.ref AS order_ref, c.name AS customer_name, c.ref AS customer_ref, i.detail, i.closed_by, i.closed_at,
             i.close_reason, i.created_at, ARRAY(
               SELECT t.ref FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               WHERE i.payment_id IS NOT NULL AND EXISTS (
@@ -180,19 +183,28 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               SELECT t.ref || ': ' || o.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
               ORDER BY 1) AS ours
-       FROM incidents i LEFT JOIN payments p ON p.id = i.payment_id LEFT JOIN orders r ON r.id = p.order_id WHERE i.id = $1`,
+       FROM incidents i
+       LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
+       LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN customers c ON c.id = r.customer_id WHERE i.id = $1`,
     [id],
   );
   if (row === undefined) return null;
+  const operation = row.operation_id === null ? null : await readOperation(db, row.operation_id);
   return {
     id,
     kind: row.kind,
     status: row.status,
-    operation: row.operation_id === null ? null : await readOperation(db, row.operation_id),
+    operation,
+    customer: customerOf(operation, row),
     detail: [
-      ...(row.order_ref === null ? [] : [["Order", row.order_ref] as const]),
-      ...(row.payment === null ? [] : [["Payment", row.payment] as const]),
-      ...incidentDetail(row.detail, row.currency),
+      // The operation's own row names its order.
+      ...(row.order_ref === null || operation?.orderRef === row.order_ref
+        ? []
+        : [["Order", row.order_ref] as const]),
+      ...(row.payment === null || row.detail["payment"] === row.payment
+        ? []
+        : [["Payment", row.payment] as const]),
+      ...incidentDetail(row.kind, row.detail, row.currency),
       ...(row.ended.length === 0
         ? []
         : [["Came to nothing since", `${row.ended.join(", ")}: does not count any more`] as const]),
@@ -205,4 +217,12 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     closeReason: row.close_reason,
     createdAt: row.created_at,
   };
+}
+
+function customerOf(
+  operation: OperationFacts | null,
+  { customer_name: name, customer_ref: ref }: { customer_name: string | null; customer_ref: string | null },
+): IncidentView["customer"] {
+  if (operation !== null) return { name: operation.customerName, ref: operation.customerRef };
+  return name === null || ref === null ? null : { name: withoutAddresses(name), ref };
 }

@@ -55,7 +55,7 @@ const DRIFTS: readonly Drift[] = [
   {
     what: "the amount left no longer covers it",
     happens: payment("captured = 9000"),
-    says: /£180\.00 GBP left to refund, £90\.00 GBP is left now/,
+    says: /£90\.00 GBP is left (?:now|on the payment)/,
     asksAgain: false,
   },
   {
