@@ -94,7 +94,17 @@ describe("posts in a thread", () => {
       times: 1,
     });
     await say(w, id, "a", sentence("later"));
-    await waitFor(() => calls(w.sandbox, "chat.postMessage").length === 1);
+    // Until the refusal is written down, what is set below would be overwritten by it.
+    await waitFor(
+      async () =>
+        (
+          await database.db.sql(
+            undefined,
+            "SELECT 1 FROM slack_pace, slack_outbox o WHERE blocked_until > countersign_now() AND o.due_at > countersign_now()",
+          )
+        ).length > 0,
+    );
+    expect(calls(w.sandbox, "chat.postMessage")).toHaveLength(1);
     expect(await database.db.sql(undefined, "SELECT state FROM slack_outbox")).toEqual([
       { state: "waiting" },
     ]);
