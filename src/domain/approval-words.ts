@@ -34,7 +34,7 @@ export function changeSentence(change: Change): string {
     case "policy":
       return `The policy asked for: ${change.from}. It now asks for: ${change.to}.`;
     case "policy_refuses":
-      return `The policy no longer allows it: ${change.sentence}`;
+      return `The policy no longer allows it: ${goingOn(change.sentence)}`;
     case "voter":
       return `The approval of <@${change.userId}> no longer counts: ${change.sentence}`;
     case "votes":
@@ -44,8 +44,21 @@ export function changeSentence(change: Change): string {
   }
 }
 
-/** All changes in one text; empty for none. */
-export const changesText = (changes: readonly Change[]): string => changes.map(changeSentence).join(" ");
+/** All changes in one text; empty for none. A balance that the policy's own sentence tells is not told beside it. */
+export function changesText(changes: readonly Change[]): string {
+  const told = changes.some((change) => change.what === "policy_refuses" && LEFT.test(change.sentence));
+  return changes
+    .filter(({ what }) => !told || what !== "refundable")
+    .map(changeSentence)
+    .join(" ");
+}
+
+/** As rules about the balance say it. */
+const LEFT = /\bis left to refund\b/u;
+
+/** A sentence behind a colon; names in capitals stay as they are. */
+const goingOn = (sentence: string): string =>
+  sentence.replace(/^[A-Z](?=[a-z ])/u, (first) => first.toLowerCase());
 
 function amounts(
   change: { readonly fromMinor: bigint; readonly toMinor: bigint; readonly currency: string },

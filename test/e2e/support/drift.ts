@@ -55,7 +55,7 @@ const DRIFTS: readonly Drift[] = [
   {
     what: "the amount left no longer covers it",
     happens: payment("captured = 9000"),
-    says: /£90\.00 GBP is left (?:now|on the payment)/,
+    says: /only £90\.00 GBP is left to refund on this order/,
     asksAgain: false,
   },
   {
