@@ -82,6 +82,13 @@ export function onWord(result: { readonly code: string } | null): string | null 
   }
 }
 
+/** What a stored reference is called: one that only a person wrote down is not the provider's. */
+export const referenceLabel = (
+  ref: string,
+  result: { readonly code: string } | null,
+): "Provider reference" | "Reference given" =>
+  onWord(result) === null && REFERENCE.test(ref) ? "Provider reference" : "Reference given";
+
 /** The whole reference, not the beginning of a longer one. */
 function mentions(text: string, ref: string): boolean {
   for (let at = text.indexOf(ref); at >= 0; at = text.indexOf(ref, at + 1)) {

@@ -63,8 +63,11 @@ function knownTitle(stored: string | null): string | null {
 }
 
 /** What the time since which an operation is open is called: one that had ended was open before that, too. */
-export function unknownSinceLabel(stored: string | null): "Open again since" | "Unknown since" {
-  return quarantineCode(stored ?? "") === "opened_again" ? "Open again since" : "Unknown since";
+export function unknownSinceLabel(
+  stored: string | null,
+): "Open again since" | "Open since" | "Unknown since" {
+  if (quarantineCode(stored ?? "") === "opened_again") return "Open again since";
+  return knownTitle(stored) === null ? "Unknown since" : "Open since";
 }
 
 /** The code of a stored reason; null: it has none that is known. */

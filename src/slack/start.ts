@@ -1,6 +1,7 @@
 /** Starting and stopping the Slack side of the app role: one HTTP server, Bolt on one of two transports, health. */
 import { setTimeout as delay } from "node:timers/promises";
 import { App, type HTTPReceiver, type Receiver } from "@slack/bolt";
+import { counted } from "../domain/text/counted.js";
 import { createGate, type Gate } from "./inbox/gate.js";
 import { readAheadOf } from "./listeners/ahead.js";
 import { registerListeners } from "./listeners/register.js";
@@ -162,8 +163,8 @@ function health({ ctx, identity, sockets }: Parts): SlackHealth {
     silentMs,
     detail:
       open > 0
-        ? `${open} ${open === 1 ? "socket" : "sockets"}, the newest ${ago(socketAgeMs)} old, last heard ${ago(silentMs)} ago`
-        : `no socket: ${why ?? "connecting"}`,
+        ? `${counted(open, "connection")}, the newest ${ago(socketAgeMs)} old; last heard ${ago(silentMs)} ago.`
+        : `No connection: ${why ?? "connecting"}.`,
   };
 }
 

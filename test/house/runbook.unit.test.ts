@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { OPS_HELP, parseOpsCommand } from "../../src/ops/parse.js";
-import { INCIDENT_KINDS, incidentTitle } from "../../src/slack/cards/ops-cards.js";
+import { INCIDENT_KINDS, incidentTitle } from "../../src/slack/cards/incident-card.js";
 import { productFiles, ROOT } from "./source.js";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");

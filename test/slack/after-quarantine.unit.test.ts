@@ -5,10 +5,9 @@ import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { FreezeState, VerbView } from "../../src/ops/index.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { resolveForm } from "../../src/slack/cards/forms.js";
+import { INCIDENT_KINDS, incidentCard } from "../../src/slack/cards/incident-card.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
-  INCIDENT_KINDS,
-  incidentCard,
   quarantineCard,
   type ResolutionFacts,
   resolutionCard,
@@ -251,6 +250,16 @@ describe("confirmed by on-call", () => {
     },
   );
 
+  test("its own card calls the reference what it is, and says once on whose word it rests", () => {
+    const operation = { ...confirmedWith("confirmed_unasked"), providerRef: "Dashboard" };
+    const probe = { says: "unknown", providerRef: null, sentence: "The provider could not be asked." };
+    const resolution = resolutionOf({ verb: "confirm", evidenceRef: "Dashboard", probe });
+    const card = JSON.stringify(quarantineCard({ operation, attempts: [], resolution }).blocks);
+    expect(card).toContain("Reference given");
+    expect(card).not.toContain("Provider reference");
+    expect(card.match(/could not be asked/gu)).toHaveLength(1);
+  });
+
   test("where the provider showed it, it is told as what it is", () => {
     const code = "confirmed_by_person";
     const said = `${outcomePost(confirmedWith(code)).text}${JSON.stringify(card(code))}`;
@@ -277,6 +286,14 @@ describe("opened again", () => {
     expect(text).toContain(`${head} Refund of £180.00 GBP on order ORD-10042: a person opened it again.`);
     expect(JSON.stringify(blocks)).toContain(head);
     expect(outcomePost({ ...operation, status: was }, was).text).not.toContain("does not hold");
+  });
+
+  test("its card tells who opened it as what is, not as what was before", () => {
+    const card = said(
+      quarantineCard({ operation, attempts: [], resolution: resolutionOf({ verb: "reopen" }) }),
+    );
+    expect(card).toContain("*Open again* done by <@U_ONC1>");
+    expect(card).not.toContain("Before this");
   });
 
   test("its card calls the time at which that happened by its name", () => {
@@ -317,6 +334,7 @@ describe("parked because something else was made", () => {
     expect(parked.blocks[0]).toMatchObject({
       text: { text: "Not what was asked for: a person must decide" },
     });
+    expect(said(parked)).toContain("*What is possible:* *Reject*, with a second person: ");
     const view = approvalViewOf({ ...TOM_REFUND, state: "RELEASED", operationStatus: "QUARANTINED" });
     const shown = [parked, approvalCard({ ...view, operation }), outcomePost(operation)].map(said);
     for (const text of [...shown, outcomeOf(operation), resultOf(operation)]) {

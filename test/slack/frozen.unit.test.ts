@@ -148,11 +148,12 @@ describe("the answer to a click", () => {
 
 describe("the ticket's thread", () => {
   test.each([
-    [true, "approved or allowed, not sent: sending is frozen", "not sent: sending is frozen until on-call"],
-    [false, "approved or allowed, not sent yet", "not sent yet."],
+    [true, "not sent: sending is frozen", "not sent: sending is frozen until on-call"],
+    [false, "not sent yet", "not sent yet."],
   ])("frozen %s: the step and the sentence say so", (frozen, step, sentence) => {
     const operation = operationOf({ status: "PREPARED", frozen: frozen ? switched() : null });
-    expect(standingOf(operation)).toBe(step);
+    expect(standingOf(operation)).toBe(`allowed, ${step}`);
+    expect(standingOf({ ...operation, approvedBy: ["U_SUP1"] })).toBe(`approved, ${step}`);
     expect(outcomeOf(operation)).toContain(sentence);
   });
 

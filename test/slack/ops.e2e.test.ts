@@ -130,9 +130,9 @@ describe("/ops", () => {
     const first = await quarantined(w);
     const second = await hold(w, { orderRef: "ORD-8", amountMinor: 5_000n });
     await ops(w, "U_ONC1", "close inc_nope");
-    await says(w, "U_ONC1", /“inc_nope” is no incident id\..*\/ops incidents lists the open ones\./);
+    await says(w, "U_ONC1", /“inc_nope” is no incident id: .*\/ops incidents lists the open ones\./);
     await ops(w, "U_ONC1", "show op_nope");
-    await says(w, "U_ONC1", /“op_nope” is no operation id\..*\/ops list shows the newest ones\./);
+    await says(w, "U_ONC1", /“op_nope” is no operation id: .*\/ops list shows the newest ones\./);
     const common = first.operationId.slice(0, 8);
     expect(second.operationId.startsWith(common)).toBe(true);
     await ops(w, "U_ONC1", `confirm ${common}`);

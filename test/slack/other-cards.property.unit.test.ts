@@ -5,9 +5,8 @@ import { describe, expect } from "vitest";
 import { formatMoney } from "../../src/domain/money.js";
 import { OPERATION_STATUSES } from "../../src/domain/operation.js";
 import { RUN_STATES } from "../../src/domain/run.js";
+import { INCIDENT_KINDS, incidentCard } from "../../src/slack/cards/incident-card.js";
 import {
-  INCIDENT_KINDS,
-  incidentCard,
   quarantineCard,
   type ResolutionFacts,
   resolutionCard,

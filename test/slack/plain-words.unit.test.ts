@@ -191,7 +191,7 @@ test("a case that was opened again is told once", () => {
 });
 
 describe("the headline of health", () => {
-  const health = (frozen: readonly string[], ok = true): string => {
+  const health = (frozen: readonly string[], ok = true, parked = 0, openIncidents = 0): string => {
     const view = {
       parts: [{ name: "database", ok, sentence: "answers" }],
       backlog: [],
@@ -205,11 +205,11 @@ describe("the headline of health", () => {
         thawExpiresAt: null,
         version: 1,
       })),
-      counts: [],
+      counts: parked === 0 ? {} : { QUARANTINED: parked },
       pendingApprovals: 0,
       oldestPendingAt: null,
       oldestUnknownAt: null,
-      openIncidents: 0,
+      openIncidents,
     } as unknown as HealthView;
     return JSON.stringify(opsHealth(view, new Date(0)).blocks[0]);
   };
@@ -222,6 +222,13 @@ describe("the headline of health", () => {
     [[], false, "Something is away"],
   ] as const)("with %j frozen and parts there: %j", (frozen, ok, title) => {
     expect(health(frozen, ok)).toContain(`"text":"${title}"`);
+  });
+
+  test("is not healthy while something waits for a person", () => {
+    expect(health([], true, 1)).toContain('"text":"1 operation with a person. All parts are there"');
+    expect(health([], false, 2, 13)).toContain(
+      '"text":"Something is away. 2 operations with a person, 13 open incidents"',
+    );
   });
 });
 

@@ -181,7 +181,7 @@ describe("two sockets", () => {
     w.sandbox.control.socket({ kind: "polite" });
     await waitFor(() => w.slack.health().sockets === 2);
     // Health says how old the newest socket is and when Slack was last heard.
-    expect(w.slack.health().detail).toMatch(/^2 sockets, the newest \d+ s old, last heard \d+ s ago$/);
+    expect(w.slack.health().detail).toMatch(/^2 connections, the newest \d+ s old; last heard \d+ s ago\.$/);
     await w.sandbox.control.post({ as: "U_AGENT", channel: "C_TICK", text: "heard again" });
     await allArrived(1);
   });

@@ -14,7 +14,8 @@ import { oneLine, withRef } from "../text/safe.js";
 import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
-import { incidentTitle, verbName } from "./ops-cards.js";
+import { incidentTitle } from "./incident-card.js";
+import { verbName } from "./ops-cards.js";
 import { furtherAskedBy, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 export type Modal = ModalView & { readonly private_metadata: string };

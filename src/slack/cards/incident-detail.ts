@@ -3,7 +3,7 @@ import { z } from "zod";
 import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
-import type { IncidentKind } from "./ops-cards.js";
+import type { IncidentKind } from "./incident-card.js";
 
 /** Keys whose values are minor units. */
 const MONEY = new Set([
@@ -27,11 +27,12 @@ const LABELS: Readonly<Record<string, string>> = {
   before: "Refunded elsewhere before",
   captured: "Paid",
   capturedBefore: "Paid before the import",
+  code: "Provider's reason",
   detail: "Details",
   effect: "Provider reference",
   effects: "Provider shows",
   kind: "Frozen",
-  known: "Confirmed by",
+  known: "Known effect",
   left: "Left to refund",
   names: "Carries the id",
   operationStatus: "Operation is",
@@ -59,7 +60,6 @@ const FIRST = [
   "tooMuch",
   "effects",
   "payment",
-  "asked",
   "made",
   "amount",
 ];
@@ -115,6 +115,11 @@ function toldOf(kind: IncidentKind, detail: JsonObject): JsonObject {
       const { order: _, ...rest } = detail;
       return rest;
     }
+    case "made_differently": {
+      // The operation has a row of its own.
+      const { asked: _, ...rest } = detail;
+      return rest;
+    }
     case "orphan_effect":
     case "missing_effect":
     case "duplicate_effect":
@@ -123,7 +128,6 @@ function toldOf(kind: IncidentKind, detail: JsonObject): JsonObject {
     case "late_effect":
     case "freeze_tripped":
     case "row_changed":
-    case "made_differently":
       return detail;
     default:
       return assertNever(kind, "incident kind");

@@ -1,6 +1,7 @@
-/** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits, an incident. */
+/** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
+import { onWord, referenceLabel } from "../../domain/named-evidence.js";
 import {
   quarantineCode,
   quarantineKnown,
@@ -62,13 +63,14 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
             TEXT_MAX,
           ),
           ...attemptsBlocks(attempts),
+          ...safeBlocks(operation),
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
             `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}Each button asks for a reason and evidence, and the provider is asked again first. *Reject* and *Authorise retry* may need a second person, who is then asked here.`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
-    ...resolutionBlocks(resolution, open),
+    ...resolutionBlocks(resolution, operation),
     ...(open ? [actions("resolve", resolveButtons(operation))] : []),
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
@@ -76,6 +78,30 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     ? `${whatOf(operation)}: ${quarantineKnown(operation.quarantineReason) === null ? "the outcome is not known and " : ""}a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
+}
+
+/** Where what the provider showed leaves one way out, or none: nobody has to find that out in a form. */
+function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
+  const code = quarantineCode(quarantineReason ?? "");
+  if (code === "postcondition_failed") {
+    const counts = kind === "refund" ? "; what was made instead then counts as refunded elsewhere" : "";
+    return [
+      ours(
+        `*What is possible:* *Reject*, with a second person: it was not carried out as asked${counts}. Nothing else.`,
+      ),
+    ];
+  }
+  if (code === "duplicate_effect") {
+    return [
+      ours(
+        "*What is possible:* *Confirm committed*, with a second person, once finance has said which of them counts: its reference is the evidence. Nothing else.",
+      ),
+    ];
+  }
+  if (code === "pending_too_long") {
+    return [ours("*What is possible:* nothing yet: the end of it at the provider settles it.")];
+  }
+  return [];
 }
 
 /** What was parked is settled only when it has ended. */
@@ -108,7 +134,10 @@ function operationRows(operation: OperationFacts): Row[] {
         },
     operation.providerRef === null
       ? null
-      : { label: "Provider reference", value: { theirs: operation.providerRef } },
+      : {
+          label: referenceLabel(operation.providerRef, operation.result),
+          value: { theirs: operation.providerRef },
+        },
   ];
   return table.filter((row) => row !== null);
 }
@@ -165,9 +194,10 @@ export function verbName(verb: ResolutionVerb): string {
   }
 }
 
-/** `open`: the operation waits for a person, whatever was decided before. */
-function resolutionBlocks(resolution: ResolutionFacts | null, open: boolean): KnownBlock[] {
+function resolutionBlocks(resolution: ResolutionFacts | null, operation: OperationFacts): KnownBlock[] {
   if (resolution === null) return [];
+  // It waits for a person, whatever was decided before.
+  const open = operation.status === "QUARANTINED";
   const { state, by, verb, reason, evidenceRef, secondBy, secondVerdict, createdAt, decidedAt } = resolution;
   const second =
     secondBy === null
@@ -175,13 +205,16 @@ function resolutionBlocks(resolution: ResolutionFacts | null, open: boolean): Kn
       : `, ${secondVerdict === "agree" ? "agreed" : "not agreed"} by ${mentionUser(secondBy)}`;
   const applied = state === "applied";
   const at = applied ? (decidedAt ?? createdAt) : createdAt;
-  const before = open && applied ? "Before this: " : "";
+  const before = open && applied && verb !== "reopen" ? "Before this: " : "";
   return [
     note(
       `${before}*${verbName(verb)}* ${applied ? "done" : "asked for"} by ${mentionUser(by)}${second}, ${localTime(at)}.${afterwards(resolution)}`,
     ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
-    ...remarkBlocks(resolution),
+    // Of an end on a person's word, the outcome says so.
+    ...(operation.status === "CONFIRMED" && onWord(operation.result) !== null
+      ? []
+      : remarkBlocks(resolution)),
   ];
 }
 
@@ -393,192 +426,3 @@ function answeredBy({ askedBy, by, thawed }: NonNullable<ThawCardView["answer"]>
 /** Whose name was erased from the audit log has none here. */
 const personOf = (actor: string): string =>
   actor.startsWith("person:") ? "somebody whose name was erased" : actorName(actor);
-
-/** As the database knows them (`incidents_kind_is_known`). */
-export const INCIDENT_KINDS = [
-  "orphan_effect",
-  "missing_effect",
-  "duplicate_effect",
-  "contradiction",
-  "reversed",
-  "refunded_elsewhere",
-  "overdrawn",
-  "import_below_reserved",
-  "late_effect",
-  "freeze_tripped",
-  "row_changed",
-  "made_differently",
-  "other_currency",
-] as const;
-export type IncidentKind = (typeof INCIDENT_KINDS)[number];
-
-export interface IncidentView {
-  readonly id: string;
-  readonly kind: IncidentKind;
-  readonly status: "open" | "closed";
-  readonly operation: OperationFacts | null;
-  /** Whose operation or payment it is about; null: that is not known. */
-  readonly customer: { readonly name: string; readonly ref: string } | null;
-  /** Facts of the finding as label and value, in the order in which they are read. */
-  readonly detail: readonly (readonly [string, string])[];
-  readonly closedBy: string | null;
-  readonly closedAt: Date | null;
-  readonly closeReason: string | null;
-  readonly createdAt: Date;
-}
-
-export function incidentCard(incident: IncidentView): Message {
-  const { title, meaning, next } = incidentWords(incident.kind);
-  const table: Row[] = [
-    ...(incident.operation === null
-      ? []
-      : [
-          {
-            label: "Operation",
-            value: { theirs: `${whatOf(incident.operation)} (${incident.operation.id})` },
-          },
-        ]),
-    ...(incident.customer === null
-      ? []
-      : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
-    ...incident.detail
-      .slice(0, 12)
-      .map(([label, value]) => ({ label: escapeWithin(oneLine(label), 60).text, value: { theirs: value } })),
-  ];
-  const closed = incident.status === "closed";
-  return withinLimits(
-    {
-      text: escapeWithin(`${closed ? "Closed incident" : "Incident"}: ${title}. ${meaning}`, 1000).text,
-      blocks: [
-        header(`${closed ? "Closed" : "Incident"}: ${title}`),
-        ours(meaning),
-        ...rows(table),
-        note(`Found ${localTime(incident.createdAt)} · \`${escapeText(incident.id)}\``),
-        ...(closed
-          ? closedBlocks(incident)
-          : [
-              ours(`*What to do:* ${next}`),
-              actions("incident", [
-                {
-                  action: ACTIONS.closeIncident,
-                  text: "Close",
-                  value: incident.id,
-                  says: "Close this incident",
-                },
-              ]),
-            ]),
-      ],
-    },
-    1,
-  );
-}
-
-function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownBlock[] {
-  const by = closedBy === null ? "" : ` by ${mentionUser(closedBy)}`;
-  const at = closedAt === null ? "" : `, ${localTime(closedAt)}`;
-  return [
-    note(`Closed${by}${at}.`),
-    ...(closeReason === null ? [] : [theirs(`Reason: ${oneLine(closeReason)}`, TEXT_MAX)]),
-  ];
-}
-
-/** "Duplicate effect", as lists name it. */
-export const incidentTitle = (kind: IncidentKind): string => {
-  const { title } = incidentWords(kind);
-  return `${title.charAt(0).toUpperCase()}${title.slice(1)}`;
-};
-
-interface IncidentWords {
-  readonly title: string;
-  readonly meaning: string;
-  /** What whoever reads the card does first, in mrkdwn of ours; the runbook says more. */
-  readonly next: string;
-}
-
-function incidentWords(kind: IncidentKind): IncidentWords {
-  switch (kind) {
-    case "orphan_effect":
-      return {
-        title: "effect without an operation",
-        meaning: "The provider shows an effect that no approved operation of ours explains.",
-        next: "Freeze everything (`/ops freeze`) if it is not frozen yet: somebody else may hold the provider's key.",
-      };
-    case "missing_effect":
-      return {
-        title: "confirmed operation without an effect",
-        meaning: "We hold this as done, but the provider does not show it.",
-        next: "Ask the provider with the reference; until it answers, the customer may not have the money.",
-      };
-    case "duplicate_effect":
-      return {
-        title: "duplicate effect",
-        meaning: "The provider shows more than one effect for one operation.",
-        next: "Freeze refunds (`/ops freeze refund`) if they are not frozen yet, keep both references, tell finance.",
-      };
-    case "contradiction":
-      return {
-        title: "contradicting evidence",
-        meaning: "The provider's evidence contradicts how this operation was closed; the case is open again.",
-        next: "Decide it anew on its own card, which is in this channel again.",
-      };
-    case "reversed":
-      return {
-        title: "taken back by the provider",
-        meaning: "A confirmed effect failed later at the provider. The customer does not have the money.",
-        next: "Tell the customer; a new refund is its own ticket.",
-      };
-    case "refunded_elsewhere":
-      return {
-        title: "refunded elsewhere",
-        meaning: "Money was refunded on this payment outside Countersign.",
-        next: "Nothing: the balance was corrected. Ask whoever did it to use tickets.",
-      };
-    case "overdrawn":
-      return {
-        title: "more given back than was paid",
-        meaning: "What was refunded and set aside on this payment is more than was captured.",
-        next: "Tell finance.",
-      };
-    case "import_below_reserved":
-      return {
-        title: "import lowered a payment",
-        meaning: "An import set the captured amount below what is already refunded or set aside.",
-        next: "Correct the shop's file and import it again.",
-      };
-    case "late_effect":
-      return {
-        title: "effect after the end",
-        meaning: "An effect turned up for an operation that had ended without one.",
-        next: "Freeze refunds (`/ops freeze refund`), keep the reference, tell finance.",
-      };
-    case "freeze_tripped":
-      return {
-        title: "frozen automatically",
-        meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
-        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw` and close this.",
-      };
-    case "row_changed":
-      return {
-        title: "changed in the database",
-        meaning:
-          "An operation's row no longer says what was decided, so it was not sent. Somebody wrote to the database.",
-        next: "Freeze everything (`/ops freeze`), find who wrote to the database; `countersign audit verify` names the row.",
-      };
-    case "made_differently":
-      return {
-        title: "not what was asked for",
-        meaning:
-          "The provider did something else than this operation asked for, so it is not counted as done.",
-        next: "Two people press Reject on the operation's card; finance puts right what the customer has.",
-      };
-    case "other_currency":
-      return {
-        title: "refund in another currency",
-        meaning:
-          "The provider shows a refund on this payment in another currency than it was paid in. It cannot be counted, so nothing can be refunded on this payment.",
-        next: "Compare the order with the provider. If the shop has the wrong currency, correct its file and import it again; else refund there, and tell finance.",
-      };
-    default:
-      return assertNever(kind, "incident kind");
-  }
-}

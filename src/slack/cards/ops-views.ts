@@ -3,6 +3,7 @@
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
+import { referenceLabel } from "../../domain/named-evidence.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
@@ -24,7 +25,8 @@ import { actions, header, type Message, note, ours, type Row, rows, withinLimits
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
-import { freezeName, incidentTitle, reopenButton, verbName } from "./ops-cards.js";
+import { incidentTitle } from "./incident-card.js";
+import { freezeName, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
 import { frozenWords, kindName } from "./sentences.js";
 
@@ -93,8 +95,6 @@ export function opsShow(view: OperationView): Message {
   const { operation } = view;
   const amount = operation.kind === "refund" ? formatMoney(operation) : null;
   const table: (Row | null)[] = [
-    { label: "Status", value: { theirs: statusWord(operation.status) } },
-    { label: "What", value: { theirs: kindName(operation.kind) } },
     amount === null ? null : { label: "Amount", value: { theirs: amount } },
     operation.orderRef === null ? null : { label: "Order", value: { theirs: operation.orderRef } },
     operation.subscriptionRef === null
@@ -107,7 +107,10 @@ export function opsShow(view: OperationView): Message {
       : { label: "Approved by", value: { ours: listOf(operation.approvedBy.map(mentionUser)) } },
     operation.providerRef === null
       ? null
-      : { label: "Provider reference", value: { theirs: operation.providerRef } },
+      : {
+          label: referenceLabel(operation.providerRef, operation.result),
+          value: { theirs: operation.providerRef },
+        },
     view.target === null ? null : { label: "Look it up by", value: { theirs: view.target } },
     { label: "Idempotency key", value: { theirs: operation.idempotencyKey } },
     operation.unknownSince === null
@@ -120,8 +123,7 @@ export function opsShow(view: OperationView): Message {
   ];
   const attempts = attemptLines(view.attempts);
   const verbs = view.safe.map(
-    (verb) =>
-      `• *${verbName(verb.verb)}* ${verb.possible ? (verb.people === 2 ? "(two people)" : "(one person)") : "(not now)"}: ${withLocalTimes(esc(verb.sentence, 400))}`,
+    (verb) => `• *${verbName(verb.verb)}*${whenPossible(verb)}: ${withLocalTimes(esc(verb.sentence, 400))}`,
   );
   const possible = view.safe.filter((verb) => verb.possible);
   const blocks: KnownBlock[] = [
@@ -156,6 +158,13 @@ export function opsShow(view: OperationView): Message {
     blocks.push(actions("reopen", [reopenButton(operation)]));
   }
   return withinLimits({ text: esc(`${operation.id}: ${statusWord(operation.status)}`), blocks }, 1);
+}
+
+/** What is never possible says so itself. */
+function whenPossible({ possible, never, people }: OperationView["safe"][number]): string {
+  if (never === true) return "";
+  if (!possible) return " (not now)";
+  return people === 2 ? " (two people)" : " (one person)";
 }
 
 /** What lies open about it besides its state: findings, a decision that waits for its second person, an approval. */
@@ -316,7 +325,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
     );
   const frozen = view.frozen.filter((state) => state.frozen).map(frozenLine);
   const bad = view.parts.filter((part) => !part.ok).map((part) => part.name);
-  const title = healthTitle(bad.length > 0, view.frozen);
+  const title = healthTitle(bad.length > 0, view);
   const facts = [
     `Open: ${countsText(view.counts)}.`,
     `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
@@ -337,14 +346,20 @@ export function opsHealth(view: HealthView, now: Date): Message {
   };
 }
 
-/** The one line that everybody reads: what is away, and what is not sent, before any "healthy". */
-function healthTitle(away: boolean, switches: HealthView["frozen"]): string {
+/** The one line that everybody reads: what is away, what is not sent and what waits for a person, before any "healthy". */
+function healthTitle(away: boolean, { frozen: switches, counts, openIncidents }: HealthView): string {
   const frozen = switches.filter((state) => state.frozen);
   const held = frozen.some(({ kind }) => kind === "all")
     ? frozenWords("all")
     : listOf(frozen.map(({ kind }) => frozenWords(kind)));
-  if (away) return held === "" ? "Something is away" : `Something is away. ${held}`;
-  return held === "" ? "Healthy" : `${held}. All parts are there`;
+  const parked = counts.QUARANTINED ?? 0;
+  const waits = [
+    ...(parked === 0 ? [] : [`${counted(parked, "operation")} with a person`]),
+    ...(openIncidents === 0 ? [] : [counted(openIncidents, "open incident")]),
+  ].join(", ");
+  const before = [away ? "Something is away" : "", held, waits].filter((part) => part !== "");
+  if (before.length === 0) return "Healthy";
+  return [...before, ...(away ? [] : ["All parts are there"])].join(". ");
 }
 
 export function opsHelp(): Message {

@@ -16,7 +16,8 @@ import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLin
 import { withLocalTimes } from "../text/time.js";
 import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
-import { freezeName, INCIDENT_KINDS, incidentTitle, nothingNew, verbName } from "./ops-cards.js";
+import { INCIDENT_KINDS, incidentTitle } from "./incident-card.js";
+import { freezeName, nothingNew, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
 import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 

@@ -152,9 +152,7 @@ export function standingOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return "waits for an approval, nothing sent";
     case "PREPARED":
-      return operation.frozen !== null
-        ? "approved or allowed, not sent: sending is frozen"
-        : "approved or allowed, not sent yet";
+      return `${operation.approvedBy.length > 0 ? "approved" : "allowed"}, not sent${operation.frozen === null ? " yet" : ": sending is frozen"}`;
     case "DISPATCHED":
       return "sent, not answered yet";
     case "OUTCOME_UNKNOWN":
@@ -224,7 +222,7 @@ export function outcomeOf(operation: OperationFacts): string {
 }
 
 const countsAsSpent = ({ kind }: Pick<OperationFacts, "kind">): string =>
-  kind === "refund" ? "; until then the amount counts as spent" : "";
+  kind === "refund" ? "; until it is settled, the amount counts as spent" : "";
 
 function confirmed(operation: OperationFacts): string {
   const { result, orderRef } = operation;

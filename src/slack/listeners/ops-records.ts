@@ -3,7 +3,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { CloseOutcome, ReopenOutcome } from "../../ops/index.js";
 import { INPUTS, parseIncidentValue, parseOperationValue } from "../actions.js";
 import { closeIncidentForm, type FormMeta, reopenForm } from "../cards/forms.js";
-import { incidentTitle } from "../cards/ops-cards.js";
+import { incidentTitle } from "../cards/incident-card.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";

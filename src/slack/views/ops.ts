@@ -4,10 +4,9 @@ import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
 import { storedProbe } from "../../ops/index.js";
+import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
-  IncidentKind,
-  IncidentView,
   QuarantineView,
   ResolutionCardView,
   ResolutionFacts,
