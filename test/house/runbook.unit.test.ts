@@ -102,7 +102,7 @@ describe("docs/runbook.md", () => {
   it("every metric, variable, button and card in it exists", () => {
     const metrics = read("docs/metrics.md");
     const config = read("src/config/parse.ts");
-    const cards = read("src/slack/cards/ops-cards.ts");
+    const cards = ["ops-cards", "incident-card"].map((file) => read(`src/slack/cards/${file}.ts`)).join("\n");
     for (const code of inCode(runbook)) {
       if (/^countersign_\w+$/.test(code)) expect(metrics).toContain(`\`${code}\``);
       else if (/^[A-Z]+(_[A-Z]+)+$/.test(code)) expect(config).toContain(`"${code}"`);
