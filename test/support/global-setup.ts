@@ -28,7 +28,30 @@ declare module "vitest" {
   }
 }
 
+interface Started {
+  readonly server: TestServer;
+  stop(): Promise<void>;
+}
+
+const RUN = Symbol.for("countersign.tests.server");
+/** Each project has a setup, and a module, of its own in one process; they share one server. */
+const everybody = globalThis as { [RUN]?: { started: Promise<Started>; users: number } };
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  everybody[RUN] ??= { started: start(), users: 0 };
+  const run = everybody[RUN];
+  run.users += 1;
+  const { server, stop } = await run.started;
+  project.provide("server", server);
+  return async () => {
+    run.users -= 1;
+    if (run.users > 0) return;
+    delete everybody[RUN];
+    await stop();
+  };
+}
+
+async function start(): Promise<Started> {
   const keep = (process.env["KEEP_DB"] ?? "") !== "";
   const external = process.env["DATABASE_URL"] || undefined;
   const redisUrl = process.env["REDIS_URL"] || undefined;
@@ -56,9 +79,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await rememberSeedRows(templateUrl);
 
   const server: TestServer = { adminUrl, template, prefix, redisUrl, keep };
-  project.provide("server", server);
-
-  return async () => {
+  const stop = async (): Promise<void> => {
     if (embedded !== undefined) {
       await embedded.stop();
       if (keep) process.stderr.write(`KEEP_DB: data directory kept at ${embedded.dataDir}\n`);
@@ -67,6 +88,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     }
     await admin(adminUrl, `DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);
   };
+  return { server, stop };
 }
 
 /** `url` with another database name. */
