@@ -68,7 +68,8 @@ export function recoverySentences(view: Explained): readonly string[] {
     case "QUARANTINED":
       return [
         `It is parked for a person.${operation.quarantineReason === null ? "" : ` ${quarantineWords(operation.quarantineReason)}`}`,
-        ...promises(view),
+        // What the provider showed forbids sending again, whatever its key promises.
+        ...(shownAtQuarantine(view)?.effect === true ? [] : promises(view)),
         "Only a person, or new evidence from the provider, moves it.",
       ];
     case "CONFIRMED":

@@ -21,7 +21,7 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
   const ref = withPrefix(typed.trim().toLowerCase());
   if (!/^op_[0-9a-f]{0,32}$/.test(ref)) {
     return unresolved(
-      `“${short(typed)}” is no operation id: op_ and then digits and letters a to f. ${LOOK}`,
+      `“${short(typed)}” is no operation id: those are op_ and then digits and letters a to f. ${LOOK}`,
     );
   }
   if (isOperationId(ref)) {

@@ -73,7 +73,7 @@ async function findIncident(ctx: OpsContext, typed: string): Promise<Found> {
   const ref = plain.startsWith("inc_") ? plain : `inc_${plain}`;
   if (!/^inc_[0-9a-f]{1,32}$/.test(ref)) {
     return unresolved(
-      `“${short(typed)}” is no incident id: inc_ and then digits and letters a to f. ${LOOK}`,
+      `“${short(typed)}” is no incident id: those are inc_ and then digits and letters a to f. ${LOOK}`,
     );
   }
   if (ref.length < "inc_".length + MIN_PREFIX) {

@@ -161,7 +161,7 @@ describe.skipIf(!redis.there)("S-Q-2 (b): Redis away", () => {
         await stage.until("/ops health to say that the queue is away", async () =>
           world.slack.control
             .messages("U_ONC1", "C_OPS", { ephemeral: true })
-            .some((message) => /away\*? – queue/i.test(JSON.stringify(message.blocks))),
+            .some((message) => /not ok\*? – queue/i.test(JSON.stringify(message.blocks))),
         );
         expect((await fetch(`${base}/readyz`)).status).toBe(503);
         expect(await count(base, 'countersign_wakeups_lost_total{kind="run"}')).toBeGreaterThan(0);

@@ -160,6 +160,15 @@ describe("what a person may do now", () => {
     expect(verb("retry", parked)).toMatchObject({ possible: true, people: 2 });
   });
 
+  it.each(["postcondition_failed: re_1 differs in amount", "duplicate_effect: re_1, re_2"])(
+    "nobody reads that sending again is safe where the provider showed an effect: %s",
+    (quarantineReason) => {
+      const said = recoverySentences(view({ status: "QUARANTINED", quarantineReason })).join(" ");
+      expect(said).not.toMatch(/sending again is safe/iu);
+      expect(said).toContain("Only a person, or new evidence from the provider, moves it.");
+    },
+  );
+
   it.each([
     ["postcondition_failed: re_1 differs in amount", { confirm: 0, reject: 2, retry: 0 }],
     ["duplicate_effect: re_1, re_2", { confirm: 2, reject: 0, retry: 0 }],

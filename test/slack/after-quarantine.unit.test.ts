@@ -334,7 +334,9 @@ describe("parked because something else was made", () => {
     expect(parked.blocks[0]).toMatchObject({
       text: { text: "Not what was asked for: a person must decide" },
     });
-    expect(said(parked)).toContain("*What is possible:* *Reject*, with a second person: ");
+    expect(said(parked)).toContain(
+      "*What is possible:* *Reject*, with a second person, who is then asked here: ",
+    );
     const view = approvalViewOf({ ...TOM_REFUND, state: "RELEASED", operationStatus: "QUARANTINED" });
     const shown = [parked, approvalCard({ ...view, operation }), outcomePost(operation)].map(said);
     for (const text of [...shown, outcomeOf(operation), resultOf(operation)]) {

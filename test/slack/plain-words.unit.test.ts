@@ -218,8 +218,8 @@ describe("the headline of health", () => {
     [[], true, "Healthy"],
     [["all"], true, "Sending of everything is frozen. All parts are there"],
     [["refund"], true, "Refunds are frozen. All parts are there"],
-    [["all"], false, "Something is away. Sending of everything is frozen"],
-    [[], false, "Something is away"],
+    [["all"], false, "Not all parts work. Sending of everything is frozen"],
+    [[], false, "Not all parts work"],
   ] as const)("with %j frozen and parts there: %j", (frozen, ok, title) => {
     expect(health(frozen, ok)).toContain(`"text":"${title}"`);
   });
@@ -227,7 +227,7 @@ describe("the headline of health", () => {
   test("is not healthy while something waits for a person", () => {
     expect(health([], true, 1)).toContain('"text":"1 operation with a person. All parts are there"');
     expect(health([], false, 2, 13)).toContain(
-      '"text":"Something is away. 2 operations with a person, 13 open incidents"',
+      '"text":"Not all parts work. 2 operations with a person, 13 open incidents"',
     );
   });
 });

@@ -50,6 +50,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
   const title = open
     ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
     : afterQuarantine(operation.status);
+  const safe = open ? safeBlocks(operation) : [];
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -63,10 +64,10 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
             TEXT_MAX,
           ),
           ...attemptsBlocks(attempts),
-          ...safeBlocks(operation),
+          ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}Each button asks for a reason and evidence, and the provider is asked again first. *Reject* and *Authorise retry* may need a second person, who is then asked here.`,
+            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}Each button asks for a reason and evidence, and the provider is asked again first.${safe.length > 0 ? "" : " *Reject* and *Authorise retry* may need a second person, who is then asked here."}`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
@@ -87,14 +88,14 @@ function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
     const counts = kind === "refund" ? "; what was made instead then counts as refunded elsewhere" : "";
     return [
       ours(
-        `*What is possible:* *Reject*, with a second person: it was not carried out as asked${counts}. Nothing else.`,
+        `*What is possible:* *Reject*, with a second person, who is then asked here: it was not carried out as asked${counts}. Nothing else.`,
       ),
     ];
   }
   if (code === "duplicate_effect") {
     return [
       ours(
-        "*What is possible:* *Confirm committed*, with a second person, once finance has said which of them counts: its reference is the evidence. Nothing else.",
+        "*What is possible:* *Confirm committed*, with a second person, who is then asked here, once finance has said which of them counts: its reference is the evidence. Nothing else.",
       ),
     ];
   }

@@ -315,7 +315,7 @@ export function frozenLine(state: FreezeState): string {
 
 export function opsHealth(view: HealthView, now: Date): Message {
   const parts = view.parts.map(
-    (part) => `• ${part.ok ? "ok" : "*away*"} – ${esc(part.name, 60)}: ${esc(part.sentence)}`,
+    (part) => `• ${part.ok ? "ok" : "*not ok*"} – ${esc(part.name, 60)}: ${esc(part.sentence)}`,
   );
   const backlog = view.backlog
     .filter((one) => one.due > 0)
@@ -346,7 +346,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
   };
 }
 
-/** The one line that everybody reads: what is away, what is not sent and what waits for a person, before any "healthy". */
+/** The one line that everybody reads: what does not work, what is not sent and what waits for a person, before any "healthy". */
 function healthTitle(away: boolean, { frozen: switches, counts, openIncidents }: HealthView): string {
   const frozen = switches.filter((state) => state.frozen);
   const held = frozen.some(({ kind }) => kind === "all")
@@ -357,7 +357,7 @@ function healthTitle(away: boolean, { frozen: switches, counts, openIncidents }:
     ...(parked === 0 ? [] : [`${counted(parked, "operation")} with a person`]),
     ...(openIncidents === 0 ? [] : [counted(openIncidents, "open incident")]),
   ].join(", ");
-  const before = [away ? "Something is away" : "", held, waits].filter((part) => part !== "");
+  const before = [away ? "Not all parts work" : "", held, waits].filter((part) => part !== "");
   if (before.length === 0) return "Healthy";
   return [...before, ...(away ? [] : ["All parts are there"])].join(". ");
 }
