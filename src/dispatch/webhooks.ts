@@ -3,7 +3,7 @@
  * nor repetition matters.
  */
 
-import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -138,6 +138,14 @@ async function judgeFor(
 ): Promise<ProviderEffect | null> {
   if (!event.type.startsWith("refund.") && event.type !== "charge.refund.updated") return null;
   const listing = await ctx.provider.read(objectId, { timeoutMs: ctx.timing.providerTimeoutMs });
+  if (listing.read === "failed" && listing.reason === BAD_REFERENCE) {
+    // However often it is asked for: what has such a name cannot be there.
+    ctx.log.warn(
+      { webhook: event.id, operation: operation.id },
+      "a webhook names what cannot be of the provider",
+    );
+    return null;
+  }
   if (listing.read === "failed")
     throw new Error(`the object of the webhook could not be read: ${listing.reason}`);
   const effect = listing.effects.at(0);

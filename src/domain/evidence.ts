@@ -55,6 +55,9 @@ export type AttemptOutcome =
 
 export type AttemptVerdict = AttemptOutcome["verdict"];
 
+/** Why nothing was asked for: no thing of the provider's can have that name, however often one asks. */
+export const BAD_REFERENCE = "bad_reference";
+
 /** The provider's list for one target, read to its last page, or the reason why it could not be read. */
 export type Listing =
   | { read: "complete"; effects: readonly ProviderEffect[]; balance: ProviderBalance | null; readAt: Date }

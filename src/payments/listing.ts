@@ -1,6 +1,6 @@
 /** Reading what the provider lists, to the last page or not at all. */
 import type Stripe from "stripe";
-import type { Listing, ProviderEffect } from "../domain/evidence.js";
+import { BAD_REFERENCE, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import type { Clock } from "../domain/ports/clock.js";
 import type { ReadOptions } from "../domain/ports/payment-provider.js";
 import type { CallOptions, Exchange, Transport } from "./transport.js";
@@ -78,7 +78,7 @@ function onlyOf(query: RefundQuery, found: ReadonlyMap<string, ProviderEffect>):
 /** One effect, or none, by reference. A reference that is no id of ours is refused: an empty one would list everything. */
 export async function readByRef(ctx: ReadContext, ref: string, options: ReadOptions): Promise<Listing> {
   if (!/^[A-Za-z]+_[A-Za-z0-9_-]+$/.test(ref)) {
-    return { read: "failed", reason: "bad_reference", detail: "This is no reference of the provider." };
+    return { read: "failed", reason: BAD_REFERENCE, detail: "This is no reference of the provider." };
   }
   if (ref.startsWith("sub_")) return readSubscription(ctx, ref, options);
   const exchange = await ctx.transport.call(remaining(options), async () => {

@@ -63,6 +63,27 @@ const heard = (payload: fc.JsonValue): Promise<number> => {
   return w.hear(w.worker("app"), body, signatureHeader(body.toString("utf8"), WEBHOOK_SECRET, now));
 };
 
+it("one that names what no provider can have is judged once, and moves nothing", async () => {
+  const ctx = w.worker("w");
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED" });
+  const payload = event(1);
+  const { object } = payload["data"] as { object: Payload };
+  object["id"] = "re_9/../../charges";
+  (object["metadata"] as Payload)["operation_id"] = id;
+  expect(await heard(payload)).toBe(200);
+  expect(
+    await w.db.sql(
+      undefined,
+      "SELECT failures, processed_at IS NOT NULL AS judged FROM provider_webhooks WHERE event_id = 'evt_1'",
+    ),
+  ).toEqual([{ failures: 0, judged: true }]);
+  expect(await w.now(id)).toMatchObject({ status: "CONFIRMED" });
+  expect(await w.balance("ORD-1")).toMatchObject({ reserved: 0, refunded: 2_000 });
+  expect(await w.control.effects()).toHaveLength(1);
+  await w.intact();
+});
+
 it("whatever a field of it holds, a webhook is answered", { timeout: 120_000 }, async () => {
   let n = 0;
   await fc.assert(

@@ -4,7 +4,7 @@ import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { FreezeState, VerbView } from "../../src/ops/index.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
-import { resolveForm } from "../../src/slack/cards/forms.js";
+import { reopenForm, resolveForm } from "../../src/slack/cards/forms.js";
 import { INCIDENT_KINDS, incidentCard } from "../../src/slack/cards/incident-card.js";
 import { incidentDetail } from "../../src/slack/cards/incident-detail.js";
 import {
@@ -349,7 +349,9 @@ describe("parked because something else was made", () => {
   test("of a cancellation, no amount counts as spent", () => {
     const cancelled = { ...operation, kind: "cancel_subscription", subscriptionRef: "SUB-1" } as const;
     const card = said(quarantineCard({ operation: cancelled, attempts: [], resolution: null }));
-    for (const text of [card, outcomeOf(cancelled)]) expect(text).not.toContain("amount counts");
+    const place = { channelId: null, messageTs: null, threadTs: null, home: false };
+    const form = JSON.stringify(reopenForm(cancelled, { about: cancelled.id, place }));
+    for (const text of [card, form, outcomeOf(cancelled)]) expect(text).not.toContain("amount counts");
   });
 });
 

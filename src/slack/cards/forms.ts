@@ -259,7 +259,9 @@ export function reopenForm(operation: OperationFacts, meta: FormMeta): Modal {
       ...rows(operationRows(operation)),
       theirs(outcomeOf(operation), 1000),
       note(
-        "It waits for a person again, its amount counts as spent until it is settled anew, and nothing is sent by this.",
+        operation.kind === "refund"
+          ? "It waits for a person again, its amount counts as spent until it is settled anew, and nothing is sent by this."
+          : "It waits for a person again, and nothing is sent by this.",
       ),
       reasonInput(),
       evidenceInput(),

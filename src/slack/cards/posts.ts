@@ -254,7 +254,8 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null): 
 function resolvedWords(verb: string, operation: OperationFacts): string {
   const what = whatOf(operation);
   if (verb === "retry") return `${what}: it is sent once more under the same key.`;
-  if (verb === "reopen") return `${what}: it waits for a person again, and its amount counts as spent.`;
+  if (verb === "reopen")
+    return `${what}: it waits for a person again${operation.kind === "refund" ? ", and its amount counts as spent" : ""}.`;
   return outcomeOf(operation);
 }
 

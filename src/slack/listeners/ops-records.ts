@@ -66,7 +66,9 @@ function reopenReply(outcome: ReopenOutcome): Reply {
       return say(`Not opened. ${said(outcome.sentence)}`);
     case "reopened":
       return say(
-        "Opened again: recorded. It waits for a person, its amount counts as spent until then, and its card is in the ops channel.",
+        outcome.operation.kind === "refund"
+          ? "Opened again: recorded. It waits for a person, its amount counts as spent until then, and its card is in the ops channel."
+          : "Opened again: recorded. It waits for a person, and its card is in the ops channel.",
       );
     default:
       return assertNever(outcome, "outcome of opening again");
