@@ -42,9 +42,8 @@ export async function vote(
   const { releaseDecided } = ctx.hooks;
   const { runId, turnId } = approval;
   if (decides !== null && releaseDecided !== undefined && runId !== null && turnId !== null) {
-    const [, after, released] = await Promise.all([
+    const [, released] = await Promise.all([
       moveUntold(tx, approval, { to: "APPROVED" }),
-      getApproval(tx, approval.id),
       releaseDecided(tx, { runId, turnId, people: decides }).catch((cause: unknown) => {
         throw new NotAtOnce("a turn could not be released with its last vote", { cause });
       }),
@@ -54,7 +53,8 @@ export async function vote(
       await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
       await tellTurn(tx, ctx, approval);
     }
-    return { approval: after ?? approval, waitsFor: 0 };
+    // Released by now, or dead because it no longer held: whoever clicked is told which.
+    return { approval: (await getApproval(tx, approval.id)) ?? approval, waitsFor: 0 };
   }
   if (completes) {
     const [after, waitsFor] = await Promise.all([

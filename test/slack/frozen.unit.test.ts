@@ -85,11 +85,17 @@ describe("the run's card", () => {
 
   test.each([
     ["AWAITING_APPROVAL", "awaiting_approval", "Waiting for an approval"],
-    ["PREPARED", "waiting", "Waiting for an outcome"],
+    ["PREPARED", "waiting", "Waiting to be sent"],
   ] as const)("whose operation is %s says in its title that sending is frozen", (status, state, plain) => {
     expect(title(status, state, switched())).toContain(`${plain}. Refunds are frozen.`);
     expect(title(status, state, switched())).toContain(`*${plain}* – refunds are frozen`);
     expect(title(status, state, null)).not.toContain("frozen");
+  });
+
+  test("waits for an outcome only once something was sent", () => {
+    expect(title("PREPARED", "waiting", null)).toContain("*Waiting to be sent*");
+    expect(title("DISPATCHED", "waiting", null)).toContain("*Waiting for an outcome*");
+    expect(title("OUTCOME_UNKNOWN", "waiting", null)).toContain("*Waiting for an outcome*");
   });
 
   test.each([
@@ -115,6 +121,15 @@ describe("the answer to a click", () => {
     const resting = { ...approval, decidedAt: SINCE, binding: { ...approval.binding, policy } };
     expect(decideSentence({ outcome: "approved", approval: resting, waitsFor: 0, frozen: false })).toBe(
       "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone.",
+    );
+    const dead = {
+      ...approval,
+      state: "VOIDED",
+      endCode: "drift",
+      endDetail: "Only £97.19 GBP is left.",
+    } as const;
+    expect(decideSentence({ outcome: "approved", approval: dead, waitsFor: 0, frozen: false })).toBe(
+      "Your approval is recorded, and nothing was sent: Refund of £180.00 GBP on order ORD-10042 no longer holds. Only £97.19 GBP is left.",
     );
     expect(answer(true, 1)).toMatch(/nothing is sent before\. Sending is frozen, too\.$/);
     expect(answer(false, 1)).toMatch(/nothing is sent before\.$/);

@@ -4,6 +4,7 @@ import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Json } from "../../domain/json.js";
+import { ENDED } from "../../domain/operation.js";
 import { isRunEnd, type RunState } from "../../domain/run.js";
 import { factsOnly } from "../../domain/text/advice.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -28,7 +29,7 @@ const WORDS_MAX = 400;
 export function runCard(card: RunCardView): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
-  const title = runTitle(run.state);
+  const title = waitsToBeSent(card) ? "Waiting to be sent" : runTitle(run.state);
   const frozen = ended ? "" : heldBack(card);
   // What ended it, and the planner's last words, stand in messages of their own by then.
   const words = ended ? null : lastWords(turns);
@@ -67,6 +68,12 @@ export function runCard(card: RunCardView): Message {
     ]),
   ];
   return withinLimits({ text: frozen === "" ? `${title}.` : `${title}. ${capital(frozen)}.`, blocks }, 2);
+}
+
+/** Nothing that it waits for has left: there is no outcome yet to wait for. */
+function waitsToBeSent({ view, operations }: RunCardView): boolean {
+  const open = [...operations.values()].filter(({ status }) => !ENDED.has(status));
+  return view.run.state === "waiting" && open.length > 0 && open.every(({ status }) => status === "PREPARED");
 }
 
 /** "refunds are frozen", where a switch holds back what the run waits for; nothing otherwise. */
