@@ -103,6 +103,19 @@ test("the click's answer comes with the turn released, nothing sent, and the run
   await oneEffect();
 });
 
+test("a vote whose release finds that nothing holds any more is answered with that, and nothing is sent", async () => {
+  const { world, runId, approve, status } = await held();
+  await world.db.sql(undefined, "UPDATE payments SET refunded_elsewhere = 10000 WHERE captured = 18000");
+  expect(await approve()).toMatchObject({
+    outcome: "approved",
+    approval: { state: "VOIDED", votes: [{ userId: "U_SUP1", verdict: "approve" }] },
+  });
+  expect(await status()).toBe("VOIDED");
+  await world.pump();
+  expect((await world.view(runId)).run.state).not.toBe("awaiting_approval");
+  expect(await suite.committed()).toBe(0);
+});
+
 test("a run that a worker has taken meanwhile is that worker's: everything at once is undone", async () => {
   const scene = await held();
   const { world, runId, agent, status, events, oneEffect } = scene;
