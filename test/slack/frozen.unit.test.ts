@@ -120,7 +120,7 @@ describe("the answer to a click", () => {
     const policy = { ...approval.binding.policy, coolingOffMinutes: 10 };
     const resting = { ...approval, decidedAt: SINCE, binding: { ...approval.binding, policy } };
     expect(decideSentence({ outcome: "approved", approval: resting, waitsFor: 0, frozen: false })).toBe(
-      "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone.",
+      "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone, which denies it for good.",
     );
     const dead = {
       ...approval,

@@ -229,13 +229,13 @@ function earlierBlocks({ binding }: Approval): KnownBlock[] {
   const lines = binding.earlier.slice(-EARLIER_MAX).map((earlier) => {
     const amount = formatMoney(earlier);
     const denied = earlier.denied;
-    const why =
+    const became =
       denied === null
-        ? ""
-        : `, denied by ${mentionUser(denied.by)}, ${localTime(new Date(denied.at))}${
+        ? escapeText(earlier.status.toLowerCase().replaceAll("_", " "))
+        : `denied by ${mentionUser(denied.by)}, ${localTime(new Date(denied.at))}${
             denied.note === null ? "" : `: ${escapeWithin(oneLine(denied.note), 200).text}`
           }`;
-    return `• ${amount}, ${escapeText(earlier.status.toLowerCase().replaceAll("_", " "))}, ${localTime(new Date(earlier.at))}${why}`;
+    return `• ${amount}, asked for ${localTime(new Date(earlier.at))}, ${became}`;
   });
   return [ours(`*Asked for before*\n${lines.join("\n")}`)];
 }
@@ -344,7 +344,11 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
         : [theirs(standing, NOTE_MAX * 2)]),
     ...(vouched === null ? [] : [note(vouched)]),
     ...(operation.notBefore !== null && operation.status === "PREPARED"
-      ? [note(`It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone.`)]
+      ? [
+          note(
+            `It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone, which denies it for good.`,
+          ),
+        ]
       : []),
   ];
 }
