@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildConversation, conversationProblem } from "../../src/agent/history.js";
 import { TOOL_DEFINITIONS } from "../../src/agent/index.js";
-import { inMinorUnits, readWishes } from "../../src/agent/planners/scripted-wishes.js";
+import { inMinorUnits } from "../../src/agent/planners/scripted-amounts.js";
+import { readWishes } from "../../src/agent/planners/scripted-wishes.js";
 import { jsonProblem } from "../../src/agent/planners/strict-json.js";
 import { callSignature, parseCall } from "../../src/agent/tools/parse.js";
 import { isRunEnd, RUN_STATES, RUN_TRANSITIONS, runStatesBefore } from "../../src/domain/run.js";
@@ -287,15 +288,18 @@ describe("words of a ticket", () => {
     if (amount !== undefined) {
       const [named, ...others] = wishes.amounts;
       expect(others).toEqual([]);
-      expect(named === undefined ? null : inMinorUnits(named, amount[0])).toBe(amount[1]);
+      expect(named === undefined ? null : inMinorUnits(named, amount[0])).toEqual({
+        ok: true,
+        minor: amount[1],
+      });
     }
   });
 
   test("an amount in another currency, or finer than the currency, is no amount", () => {
     const [pounds] = readWishes("£20.00 back").amounts;
     const [fine] = readWishes("9.50 JPY back").amounts;
-    expect(pounds === undefined ? 0 : inMinorUnits(pounds, "USD")).toBeNull();
-    expect(fine === undefined ? 0 : inMinorUnits(fine, "JPY")).toBeNull();
+    expect(pounds && inMinorUnits(pounds, "USD")).toEqual({ ok: false, problem: "other_currency" });
+    expect(fine && inMinorUnits(fine, "JPY")).toEqual({ ok: false, problem: "too_many_decimals" });
   });
 });
 

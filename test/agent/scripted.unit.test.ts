@@ -1,7 +1,9 @@
 /** The scripted planner's rules, turn by turn: what it asks for when words and results are as they are. */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scriptedPlanner, TOOL_DEFINITIONS } from "../../src/agent/index.js";
 import type { Message } from "../../src/agent/planner.js";
+import { readWishes } from "../../src/agent/planners/scripted-wishes.js";
 
 type Played = { name: string; input: Record<string, unknown> }[] | string;
 
@@ -153,7 +155,147 @@ describe("an order whose reference does not look like one", () => {
   });
 });
 
+describe("a number that may be an amount and is not one for certain is handed over, never read as everything left", () => {
+  test.each([
+    ["Refund ORD-1 5", 'says "5" without a currency'],
+    ["Refund 5 on ORD-1 please", 'says "5" without a currency'],
+    ["refund ord 1 20", 'says "20" without a currency'],
+    ["Refund ORD-1: 5,00", 'says "5,00" without a currency'],
+    ["Refund ORD-1 in full, 5", 'says "5" without a currency'],
+    ["Refund ORD-1 50%", 'says "50%" without a currency'],
+    ["Refund ORD-1 ５", 'says "5" without a currency'],
+    ["Refund ORD-1 2 jackets", 'says "2" without a currency'],
+    ["Refund ORD-1 5p", 'says "5p" without a currency'],
+    ["Refund ORD-1 gbp5", 'says "gbp5" without a currency'],
+    ["Refund ORD-1 and ORD-2 20", 'says "20" without a currency'],
+    ["He paid £180.00, refund 5 on ORD-1", 'says "5" without a currency'],
+    ["Refund ORD-1 £-5.00", 'says "£-5.00", which reads as a negative amount'],
+    ["Refund ORD-1 £ - 5.00", 'says "£ - 5.00", which reads as a negative amount'],
+    ["Refund ORD-1 -£5.00", 'says "-£5.00", which reads as a negative amount'],
+    ["Refund ORD-1 minus £5.00", 'says "minus £5.00", which reads as a negative amount'],
+    ["Refund ORD-1 -5 GBP", "which reads as a negative amount"],
+    ["Refund ORD-1 GBP -5", "which reads as a negative amount"],
+    ["Refund ORD-1 −5", 'says "-5", which reads as a negative amount'],
+    ["Refund ORD-1 £5k", 'says "£5k", which may be the amount'],
+    ["Refund ORD-1 £1.234,56", 'says "£1.234,56", which may be the amount'],
+    ["Refund ORD-1 £five", 'says "£five", which may be the amount'],
+    ["Refund ORD-1 five pounds", 'says "five pounds", which may be the amount'],
+    ["Refund ORD-1 twenty please", 'says "twenty", which may be the amount'],
+    ["Refund half of ORD-1", 'says "half of", which may be the amount'],
+    ["Refund ORD-1 (ORD-1-5)", 'says "ORD-1-5", which is nothing on ORD-1'],
+    ["Refund ORD-1 GBP-5", 'says "GBP-5", which is nothing on ORD-1'],
+    ["Refund ORD-1 in full, he paid £180.00 and £5.00", "names several amounts"],
+    ["Refund ORD-1-1 of ORD-1: £5.00", "names ORD-1-1 and £5.00 GBP, which is not what that costs"],
+  ])("%s", async (ticket, reason) => {
+    const moves = await play(ticket, SHOP);
+    expect(amounts(moves)).toEqual([]);
+    expect(summary(moves)).toContain(reason);
+  });
+
+  test("and it is told how an amount is written, in the order's currency", async () => {
+    expect(summary(await play("Refund ORD-1 5", SHOP))).toContain(
+      'The ticket says "5" without a currency, which may be the amount for ORD-1: please write an amount with its currency, like £10.00 GBP.',
+    );
+  });
+
+  test.each([
+    "Refund ORD-1",
+    "Refund ord 1 please",
+    "#ORD-1 arrived torn on 3 May 2026 at 14:30, please refund it in full",
+    "Refund ORD-1, bought on 2026-05-03, not used for 30 days. Call +44 20 7946 0958, SW1A 1AA",
+    "Refund ORD-1 of CUS-7 (TCK-12), c7@shop.example, since May 3rd, 2 weeks ago",
+    "Refund ORD-1, parcel JD0002233445566 came back at 2 pm. Order number 1",
+  ])("while other numbers ask for no amount: %s", async (ticket) => {
+    const moves = await play(ticket, SHOP);
+    expect(moves.flat()).toContainEqual({
+      name: "issue_refund",
+      input: expect.objectContaining({ order_reference: "ORD-1", scope: "everything_left" }),
+    });
+  });
+
+  test("in a time that grows with the length of the text", { timeout: 60_000 }, () => {
+    const pieces = [
+      "5",
+      "£5.00 ",
+      "5 ",
+      "a",
+      "a-",
+      "ORD-1 ",
+      "five ",
+      "£",
+      "- ",
+      "-",
+      "1,234",
+      " 5 May",
+      "(0) 1 ",
+      "+1",
+      "[@",
+      "A1",
+    ];
+    for (const piece of pieces) {
+      const startedAt = performance.now();
+      readWishes(`Refund ORD-1 ${piece.repeat(40_000 / piece.length)}`);
+      expect([piece, performance.now() - startedAt < 5_000]).toEqual([piece, true]);
+    }
+  });
+
+  test("for any number, written anyhow beside the order, no more than it is ever proposed", async () => {
+    const space = fc.constantFrom("", " ", "  ", "\u00a0", "\u202f", "\t", "\n");
+    const apart = fc.constantFrom(" ", "  ", "\u00a0", ", ", ": ", "\n", " - ", " (", "-", "/");
+    const written = fc.record({
+      minor: fc.integer({ min: 0, max: 9_999_999 }),
+      form: fc.constantFrom("plain", "grouped", "whole", "comma", "more"),
+      before: fc.constantFrom("", "", "-", "−", "+", "£", "£-", "-£", "GBP", "GBP-", "$", "minus"),
+      after: fc.constantFrom("", "", "GBP", "gbp", "pounds", "k", "%", "p"),
+      inside: space,
+      behind: space,
+      apart,
+      words: fc.constantFrom(
+        "Refund ORD-1@",
+        "@ back on ORD-1, refund",
+        "refund@ORD-1 please",
+        "Refund ORD 1@",
+        "Refund ORD-1-1@",
+        "Refund all of ORD-1@",
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(written, async (one) => {
+        const whole = String(Math.floor(one.minor / 100));
+        const cents = String(one.minor % 100).padStart(2, "0");
+        const digits = {
+          plain: `${whole}.${cents}`,
+          grouped: `${whole.replace(/\B(?=(?:\d{3})+$)/g, ",")}.${cents}`,
+          whole,
+          comma: `${whole},${cents}`,
+          more: `${whole}.${cents}7`,
+        }[one.form];
+        const number = `${one.before}${one.inside}${digits}${one.behind}${one.after}`;
+        const ticket = one.words.replace("@", `${one.apart}${number} `);
+        const asked = (await play(ticket, SHOP))
+          .flatMap((move) => (typeof move === "string" ? [] : move))
+          .filter(({ name }) => name === "issue_refund");
+        for (const { input } of asked) {
+          expect([ticket, input["scope"]]).toEqual([ticket, "amount"]);
+          expect(input["amount_minor"]).toBeLessThanOrEqual(one.minor);
+          // A dash with a space behind it parts words: "ORD-1 - 5 GBP".
+          const dashed = /^[-−]$/.test(one.before) && one.inside !== "";
+          expect([ticket, !dashed && /[-−]|minus/.test(one.before)]).toEqual([ticket, false]);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
 describe("what it cannot do", () => {
+  test("too many decimals and nothing at all are told as that, with the currency", async () => {
+    const fine = await play("Refund £5.001 on ORD-1", SHOP);
+    expect(amounts(fine)).toEqual([]);
+    expect(summary(fine)).toContain("The amount 5.001 in the ticket has more decimals than GBP");
+    expect(summary(await play("Refund £0 on ORD-1", SHOP))).toContain("the ticket names £0.00 GBP on ORD-1");
+  });
+
   test.each(["£0.00", "0 GBP"])(
     "a refund of %s is told to need an amount, not another currency",
     async (none) => {

@@ -67,7 +67,9 @@ const ORDER = z.object({
     reference: z.string(),
     status: z.string(),
     currency: z.string(),
-    lines: z.array(z.object({ reference: z.string(), name: z.string() })),
+    lines: z.array(
+      z.object({ reference: z.string(), name: z.string(), line_total_minor: z.number().optional() }),
+    ),
   }),
   payment: z
     .object({ paid_minor: z.number(), refundable_left_minor: z.number(), refundable_left: z.string() })

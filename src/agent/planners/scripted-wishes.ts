@@ -1,13 +1,6 @@
 /** What a ticket's words ask for, by simple rules. Pure; knows nothing of the shop. */
-import { currencyExponent, isCurrency } from "../../domain/money.js";
 import { findReferences, plainSpelling } from "../../domain/text/references.js";
-
-export interface NamedAmount {
-  /** As written: "180.00", "1250". */
-  digits: string;
-  /** ISO codes that the sign or word may mean; empty: any. */
-  currencies: readonly string[];
-}
+import { type Doubt, type NamedAmount, readAmounts, withoutAmounts } from "./scripted-amounts.js";
 
 export interface Wishes {
   complaint: boolean;
@@ -25,6 +18,8 @@ export interface Wishes {
   unclearAmounts: boolean;
   /** Distinct amounts of money in the text. */
   amounts: readonly NamedAmount[];
+  /** Numbers that may be amounts and cannot be read as one. */
+  doubts: readonly Doubt[];
   /** Words that look like references, in capitals. */
   references: readonly string[];
   emails: readonly string[];
@@ -54,32 +49,8 @@ const TWICE = /\b(charged twice|double charge\w*|duplicate charge\w*|billed twic
 const EVERYTHING =
   /\b(in full|full (?:refund|amount)|fully|everything|all of (?:it|them|ORD\S*|[A-Z]+-\S+)|the (?:whole|entire) (?:order|amount|sum)|whatever is left|all that is left|the rest)\b/i;
 
-const SIGNS: Readonly<Record<string, readonly string[]>> = {
-  "£": ["GBP"],
-  $: ["USD", "CAD", "AUD", "NZD", "SGD", "HKD"],
-  "€": ["EUR"],
-  "¥": ["JPY", "CNY"],
-};
-const WORDS: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^pounds?$/i, ["GBP"]],
-  [/^(?:us )?dollars?$/i, SIGNS["$"] ?? []],
-  [/^euros?$/i, ["EUR"]],
-  [/^yen$/i, ["JPY"]],
-];
-const NUMBER = String.raw`\d{1,3}(?:,\d{3})+(?:\.\d{1,3})?|\d{1,9}(?:\.\d{1,3})?`;
-const SIGNED = new RegExp(String.raw`([£$€¥])\s?(${NUMBER})(?![\d.,]*\d)`, "gu");
-const CODED = new RegExp(
-  String.raw`(?<![\w.,-])(${NUMBER})\s?([A-Z]{3}|pounds?|(?:US )?dollars?|euros?|yen)\b`,
-  "gu",
-);
-const CODE_FIRST = new RegExp(String.raw`\b([A-Z]{3})\s?(${NUMBER})(?![\d.,]*\d)`, "gu");
-
 /** A reference without a digit, where its beginning says that it is one. */
 const NAMED = /\b(?:ORD|ORDER|SUB)-[A-Z0-9]{2,32}(?:-[A-Z0-9]{1,32}){0,4}\b/gu;
-/** "Please refund £1,500.00" names no order REFUND-1. */
-const withoutAmounts = (text: string): string =>
-  [SIGNED, CODED, CODE_FIRST].reduce((rest, amount) => rest.replaceAll(amount, " ; "), text);
-
 export function readWishes(raw: string): Wishes {
   const text = plainSpelling(raw);
   const { emails, lookalikes } = findReferences(text);
@@ -100,37 +71,9 @@ export function readWishes(raw: string): Wishes {
     everything: EVERYTHING.test(text),
     each: /\b(?:each|apiece|per order|on both|for both)\b/i.test(text),
     unclearAmounts: false,
-    amounts: namedAmounts(text),
+    ...readAmounts(text, references),
     references,
     emails,
     text,
   };
-}
-
-function namedAmounts(text: string): NamedAmount[] {
-  const found = new Map<string, NamedAmount>();
-  const add = (number: string, currencies: readonly string[]): void => {
-    const digits = number.replaceAll(",", "");
-    found.set(`${digits}:${currencies[0] ?? ""}`, { digits, currencies });
-  };
-  for (const [, sign = "", number = ""] of text.matchAll(SIGNED)) add(number, SIGNS[sign] ?? []);
-  for (const [, number = "", word = ""] of text.matchAll(CODED)) {
-    const byWord = WORDS.find(([pattern]) => pattern.test(word));
-    if (byWord !== undefined) add(number, byWord[1]);
-    else if (isCurrency(word)) add(number, [word]);
-  }
-  for (const [, code = "", number = ""] of text.matchAll(CODE_FIRST))
-    if (isCurrency(code)) add(number, [code]);
-  return [...found.values()];
-}
-
-/** Minor units of the order's currency, exactly; null: another currency, or more decimals than it has. */
-export function inMinorUnits(amount: NamedAmount, currency: string): number | null {
-  if (amount.currencies.length > 0 && !amount.currencies.includes(currency)) return null;
-  const exponent = currencyExponent(currency);
-  const [whole = "0", fraction = ""] = amount.digits.split(".");
-  const extra = fraction.slice(exponent);
-  if (/[1-9]/.test(extra)) return null;
-  const minor = Number(`${whole}${fraction.slice(0, exponent).padEnd(exponent, "0")}`);
-  return Number.isSafeInteger(minor) ? minor : null;
 }

@@ -4,7 +4,6 @@
  * requests it leaves to the rows.
  */
 
-import type { Json } from "../../domain/json.js";
 import { factsOnly } from "../../domain/text/advice.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
 import { findReferences } from "../../domain/text/references.js";
@@ -21,15 +20,11 @@ import {
   seenOrder,
   seenShipments,
 } from "./scripted-reading.js";
-import { inMinorUnits, readWishes, type Wishes } from "./scripted-wishes.js";
+import { type OrderAmongOthers, reasonOf, refundOf, type WantedCall } from "./scripted-refund.js";
+import { readWishes, type Wishes } from "./scripted-wishes.js";
 
 /** How the planner names itself wherever it speaks. */
 export const SCRIPTED_MARK = "Scripted planner, no model.";
-
-interface WantedCall {
-  name: string;
-  input: { [key: string]: Json };
-}
 
 type Move = { calls: readonly WantedCall[] } | { say: string };
 
@@ -165,7 +160,7 @@ function mentioned(wishes: Wishes, orders: readonly { reference: string }[]): st
 }
 
 function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): Move {
-  const lookups = orders
+  const lacking = orders
     .filter((ref) => calledFor(reading, "get_order", "order_reference", ref) === undefined)
     .map((ref): WantedCall => ({ name: "get_order", input: { order_reference: ref } }));
   const tracking = wishes.whereIsIt
@@ -173,18 +168,25 @@ function onOrders(reading: Reading, wishes: Wishes, orders: readonly string[]): 
         .filter((ref) => calledFor(reading, "get_shipment_status", "order_reference", ref) === undefined)
         .map((ref): WantedCall => ({ name: "get_shipment_status", input: { order_reference: ref } }))
     : [];
-  if (lookups.length + tracking.length > 0) return { calls: [...lookups, ...tracking] };
+  if (lacking.length + tracking.length > 0) return { calls: [...lacking, ...tracking] };
   const said: string[] = [];
   const wanted: WantedCall[] = [];
   const unclear: string[] = [];
+  const lookups = orders.map((ref) => calledFor(reading, "get_order", "order_reference", ref));
+  const seen = lookups.map((lookup) => (lookup === undefined ? null : seenOrder(lookup)));
+  const unknown = orders.filter((_ref, index) => seen[index] === null);
   for (const [index, ref] of orders.entries()) {
-    const lookup = calledFor(reading, "get_order", "order_reference", ref);
-    const order = lookup === undefined ? null : seenOrder(lookup);
+    const lookup = lookups[index];
+    const order = seen[index] ?? null;
     if (order === null) {
       unclear.push(lookup === undefined ? `${ref}: not found.` : factsOnly(lookup.result));
       continue;
     }
-    const step = onOrder(reading, wishesFor(wishes, index, orders.length), order);
+    const step = onOrder(reading, wishesFor(wishes, index, orders.length), {
+      ...order,
+      others: orders,
+      unknown,
+    });
     said.push(...step.said);
     wanted.push(...step.calls);
     unclear.push(...step.unclear);
@@ -208,7 +210,7 @@ function wishesFor(wishes: Wishes, index: number, orders: number): Wishes {
 function onOrder(
   reading: Reading,
   wishes: Wishes,
-  order: SeenOrder,
+  order: OrderAmongOthers,
 ): { said: string[]; calls: WantedCall[]; unclear: string[] } {
   const ref = order.order.reference;
   const said: string[] = [];
@@ -228,52 +230,6 @@ function onOrder(
     else said.push(`I asked for a refund on ${ref}; what came of it stands above.`);
   }
   return { said, calls, unclear };
-}
-
-const reasonOf = (wishes: Wishes): string => `Asked for in the ticket: ${cutText(wishes.text, 200)}`;
-
-/** The refund that the words ask for on this order, or why none is asked for. */
-function refundOf(wishes: Wishes, { order }: SeenOrder): WantedCall | string {
-  const refund = (input: { scope: string; items?: string[]; minor?: number }): WantedCall => ({
-    name: "issue_refund",
-    input: {
-      order_reference: order.reference,
-      scope: input.scope,
-      item_references: input.items ?? [],
-      amount_minor: input.minor ?? 0,
-      reason: reasonOf(wishes),
-    },
-  });
-  const items = order.lines.filter((line) => wishes.references.includes(line.reference.toUpperCase()));
-  if (items.length > 0) return refund({ scope: "items", items: items.map((line) => line.reference) });
-  const [amount, ...others] = wishes.amounts;
-  if (wishes.unclearAmounts) {
-    return `The ticket does not say how much of what it names is for ${order.reference}.`;
-  }
-  if (amount !== undefined && others.length === 0) {
-    const minor = inMinorUnits(amount, order.currency);
-    if (minor === 0)
-      return `The amount of a refund must be above zero; the ticket names 0 on ${order.reference}.`;
-    if (minor === null) {
-      return `The amount in the ticket is not one in ${order.currency}, the currency of ${order.reference}: please name it in that currency.`;
-    }
-    return refund({ scope: "amount", minor });
-  }
-  if (amount !== undefined && !wishes.everything) {
-    return `The ticket names several amounts: please say which one is to be refunded on ${order.reference}.`;
-  }
-  const byName = wishes.everything ? [] : linesByName(wishes, order);
-  return byName.length > 0 && byName.length < order.lines.length
-    ? refund({ scope: "items", items: byName })
-    : refund({ scope: "everything_left" });
-}
-
-/** Lines whose name shares a word of four letters or more with the ticket. */
-function linesByName(wishes: Wishes, order: SeenOrder["order"]): string[] {
-  const words = new Set(wishes.text.toLowerCase().match(/\p{L}{4,}/gu) ?? []);
-  return order.lines
-    .filter((line) => (line.name.toLowerCase().match(/\p{L}{4,}/gu) ?? []).some((word) => words.has(word)))
-    .map((line) => line.reference);
 }
 
 function whereabouts(reading: Reading, ref: string): string {
