@@ -4,6 +4,7 @@
  */
 
 import { assertNever } from "../domain/assert-never.js";
+import { isPersonsRejection } from "../domain/named-evidence.js";
 import type { RunEnd } from "../domain/run.js";
 import { factsOnly } from "../domain/text/advice.js";
 import { cutText } from "../domain/text/cut.js";
@@ -185,7 +186,7 @@ function afterAnswer(view: RunView, turn: Turn): Step {
   }
   const refused = providerRefusal(view.calls);
   if (refused !== null) {
-    return end("escalated", "provider_refused", `The provider refused: ${refused}`, {
+    return end("escalated", "provider_refused", refused, {
       says,
       plannerSuccess: true,
     });
@@ -233,7 +234,7 @@ const hasActed = (call: ToolCall): boolean => call.operationId !== null && call.
 /** Refusals that need nobody: the customer has the money. */
 const HARMLESS_REFUSALS: ReadonlySet<string> = new Set(["charge_already_refunded"]);
 
-/** The last word on an effect was the provider's definitive no: a person should look at that, whatever the planner says. */
+/** The last word on an effect was a definitive no, the provider's or on-call's: a person should look at that, whatever the planner says. */
 function providerRefusal(calls: readonly ToolCall[]): string | null {
   const last = new Map<string, ToolCall>();
   for (const call of calls) {
@@ -244,8 +245,9 @@ function providerRefusal(calls: readonly ToolCall[]): string | null {
   }
   for (const { resultJson, result } of last.values()) {
     if (typeof resultJson !== "object" || resultJson === null || Array.isArray(resultJson)) continue;
-    if (resultJson["status"] === "REJECTED" && !HARMLESS_REFUSALS.has(String(resultJson["code"])))
-      return result;
+    const code = String(resultJson["code"]);
+    if (resultJson["status"] !== "REJECTED" || HARMLESS_REFUSALS.has(code)) continue;
+    return isPersonsRejection(code) ? `On-call closed it: ${result}` : `The provider refused: ${result}`;
   }
   return null;
 }

@@ -64,12 +64,7 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "CONFIRMED":
       return told(operation, replayed ? alreadyDone(operation) : doneSentence(operation), false, replayed);
     case "REJECTED":
-      return told(
-        operation,
-        `Not done: ${nameOf(operation)} was refused. ${why(operation)} ${ADVICE.noUse}`,
-        true,
-        replayed,
-      );
+      return told(operation, `${notDone(operation)} ${ADVICE.noUse}`, true, replayed);
     case "DENIED":
       return told(
         operation,
@@ -103,9 +98,22 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
   }
 }
 
-function doneSentence(operation: Operation): string {
-  const reference = operation.providerRef === null ? "" : ` Reference ${operation.providerRef}.`;
+function notDone(operation: Operation): string {
+  if (!operation.resolvedByPerson) return `Not done: ${nameOf(operation)} was refused. ${why(operation)}`;
   const word = onWord(operation.result);
+  return word === null
+    ? `Not done: ${nameOf(operation)} was closed by a person. ${why(operation)}`
+    : `Not done, ${word}: ${nameOf(operation)} was closed by a person as not carried out.`;
+}
+
+function doneSentence(operation: Operation): string {
+  const word = onWord(operation.result);
+  const reference =
+    operation.providerRef === null
+      ? ""
+      : word === null
+        ? ` Reference ${operation.providerRef}.`
+        : ` Reference given: ${asSentence(operation.providerRef)}`;
   const by = word === null ? "" : `, ${word}`;
   switch (operation.kind) {
     case "refund":
@@ -125,7 +133,7 @@ function alreadyDone(operation: Operation): string {
   const when = utcTime(operation.updatedAt);
   const word = onWord(operation.result);
   return operation.kind === "refund"
-    ? `Already refunded: ${amountOf(operation)} on order ${operation.orderRef ?? "?"}, ${when} (reference ${
+    ? `Already refunded: ${amountOf(operation)} on order ${operation.orderRef ?? "?"}, ${when} (reference${word === null ? "" : " given"} ${
         operation.providerRef ?? "?"
       }${word === null ? "" : `, ${word}`}). Nothing was sent again. A further refund of the same amount can only be asked for by the person who filed the ticket.`
     : `Already done, ${when}: ${doneSentence(operation)} Nothing was done again.`;

@@ -1,6 +1,7 @@
 /** What the provider shows, in words. */
 import type { ProviderEffect } from "./evidence.js";
 import { formatMoney, isCurrency } from "./money.js";
+import { asSentence } from "./text/sentence.js";
 
 type Shown = Pick<ProviderEffect, "ref" | "kind" | "amountMinor" | "currency">;
 
@@ -19,3 +20,13 @@ export const differsWords = (effect: Shown, differs: readonly string[]): string 
 
 /** Fields of the wire by what they mean. */
 const FIELDS: Readonly<Record<string, string>> = { payment_intent: "payment", operation_id: "operation" };
+
+/** Names of ours for why the provider could not be asked, which words for the same follow. */
+const OWN_CAUSE =
+  /^(?:http_\d{3}|timeout|aborted|unreachable|client_error|unreadable_answer|pagination|no_target|bad_reference): (?=\S)/u;
+
+/** Why the provider could not be asked, told once: `http_500: The provider answered with HTTP 500.` has it twice. */
+export const unaskedSentence = (reason: string): string =>
+  asSentence(
+    `The provider could not be asked: ${reason.replace(OWN_CAUSE, "").replace(/^The provider (?=\S)/u, "it ")}`,
+  );

@@ -3,10 +3,12 @@
  *
  * 1. Where the provider shows several effects, or one that nobody can attribute, the confirmation says which one it means.
  * 2. Where the provider shows the operation's own effect, that is the reference; where it shows none, a person's word is.
- * 3. What was confirmed without the provider showing it says so wherever its end is told (`onWord`).
+ * 3. What was confirmed without the provider showing it, or rejected without proof that nothing happened, says so wherever its end is
+ *    told (`onWord`).
  * 4. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
  */
 import type { Evidence } from "./evidence.js";
+import { MADE_DIFFERENTLY } from "./resolving.js";
 import { cutText } from "./text/cut.js";
 
 export interface Named {
@@ -70,6 +72,38 @@ export function confirmedCode({ says }: Pick<Evidence, "says">): string {
 const UNSEEN = "confirmed_unseen";
 const UNASKED = "confirmed_unasked";
 
+/**
+ * What a rejection's result is called. `proven`: no attempt can have had an effect any more, so that a list without one proves it;
+ * an effect that failed at the provider proves it in any case.
+ */
+export function rejectedCode({ says }: Pick<Evidence, "says">, proven: boolean): string {
+  if (says === "failed_at_provider") return PROVEN;
+  if (says === "unattributed") return STRANGER_SEEN;
+  return proven ? PROVEN : NOT_SEEN;
+}
+
+const PROVEN = "rejected_proven";
+const NOT_SEEN = "rejected_unseen";
+const STRANGER_SEEN = "rejected_beside_another";
+/** Of before it was told apart. */
+const NOT_TOLD_APART = "rejected_by_person";
+
+/** On-call closed it; the provider refused nothing. */
+export const isPersonsRejection = (code: string): boolean =>
+  [PROVEN, NOT_SEEN, STRANGER_SEEN, NOT_TOLD_APART, MADE_DIFFERENTLY].includes(code);
+
+/** Of a rejection that proves nothing: what it rests on, one sentence; null: of every other. */
+export function rejectionRemark(code: string): string | null {
+  switch (code) {
+    case NOT_SEEN:
+      return "This rests on a person's word: that the provider showed nothing of it is no proof.";
+    case STRANGER_SEEN:
+      return "This rests on a person's word: the provider showed one that nobody here asked for.";
+    default:
+      return null;
+  }
+}
+
 /** "on on-call's word: …" of an end that only a person vouches for; null: of every other. */
 export function onWord(result: { readonly code: string } | null): string | null {
   switch (result?.code) {
@@ -77,17 +111,20 @@ export function onWord(result: { readonly code: string } | null): string | null 
       return "on on-call's word: the provider did not show it";
     case UNASKED:
       return "on on-call's word: the provider could not be asked";
+    case NOT_SEEN:
+      return "on on-call's word: the provider did not show it, which is no proof";
+    case STRANGER_SEEN:
+      return "on on-call's word: the provider showed one that nobody here asked for";
+    case NOT_TOLD_APART:
+      return "on on-call's word";
     default:
       return null;
   }
 }
 
-/** What a stored reference is called: one that only a person wrote down is not the provider's. */
-export const referenceLabel = (
-  ref: string,
-  result: { readonly code: string } | null,
-): "Provider reference" | "Reference given" =>
-  onWord(result) === null && REFERENCE.test(ref) ? "Provider reference" : "Reference given";
+/** What a stored reference is called: one that only a person wrote down is not the provider's, also when its end was taken back. */
+export const referenceLabel = (ref: string, given: boolean): "Provider reference" | "Reference given" =>
+  !given && REFERENCE.test(ref) ? "Provider reference" : "Reference given";
 
 /** The whole reference, not the beginning of a longer one. */
 function mentions(text: string, ref: string): boolean {

@@ -2,12 +2,24 @@
 import type { Tx } from "../db/connect.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
+import { RUN_ENDS } from "../domain/run.js";
 import type { LedgerCtx } from "./context.js";
 import type { Party } from "./transition.js";
 
 /** $1 operation. Read after the row's lock is held: who joined before is seen. */
 const WAITERS = `
 SELECT run_id AS "runId", ticket_id AS "ticketId" FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id`;
+
+/**
+ * $1 operation, $2 whether only runs that have ended. Whoever asked for it shows it, as its owner or by a call; by two indexes.
+ */
+const SHOWN_BY = `
+SELECT r.id FROM runs r
+WHERE r.id IN (
+  SELECT owner_run_id FROM operations WHERE id = $1
+  UNION SELECT run_id FROM tool_calls WHERE operation_id = $1)
+  AND (NOT $2::boolean OR r.state IN (${RUN_ENDS.map((state) => `'${state}'`).join(", ")}))
+ORDER BY r.id`;
 
 /** Ends that an approval's own card in the owner's thread tells already. */
 const TOLD_BY_CARD: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);
@@ -39,8 +51,23 @@ export async function announce(
     for (const ticketId of tickets) await ctx.notices.thread(tx, { ticketId, ...message });
   }
   if (!settles(operation, from)) return;
+  await followRunCards(tx, ctx, operation, from);
   await ctx.hooks.onSettled(tx, operation);
   for (const run of runsOf(operation, waiters)) tx.afterCommit(() => void ctx.wake("run", run));
+}
+
+/**
+ * The card of a run tells each step as it stands, also when the run is long over. A run that waits for a first answer is woken and
+ * shows it by itself; one that has ended is woken for nothing.
+ */
+async function followRunCards(
+  tx: Tx,
+  ctx: LedgerCtx,
+  { id }: Operation,
+  from: OperationStatus,
+): Promise<void> {
+  const runs = await tx.sql<{ id: RunId }>("ledger.shown_by", SHOWN_BY, [id, from === "DISPATCHED"]);
+  for (const run of runs) await ctx.notices.follow(tx, { kind: "run", id: run.id });
 }
 
 /** Its card in the ops channel goes on with it to the end: what was parked was sent again since, looked at again, or had ended. */

@@ -9,7 +9,13 @@ import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
 import { effectsOf, type ProviderEffect } from "../domain/evidence.js";
-import { confirmedCode, type Named, namedEffect } from "../domain/named-evidence.js";
+import {
+  confirmedCode,
+  type Named,
+  namedEffect,
+  rejectedCode,
+  rejectionRemark,
+} from "../domain/named-evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
 import { announce } from "./announce.js";
@@ -76,7 +82,13 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
     await ctx.notices.touch(tx, { kind: "quarantine", id: operation.id });
     return { outcome: "needs_second", resolution };
   }
-  const applied = await apply(tx, ctx, operation, { ...request, resolutionId: terms.id, secondBy: null });
+  const applied = await apply(tx, ctx, operation, {
+    ...request,
+    resolutionId: terms.id,
+    secondBy: null,
+    // Two people are asked for by what is known (`safe`), or by a rule alone (`needsSecond`).
+    proven: safe.people === 1,
+  });
   const resolution = await insertResolution(tx, {
     ...terms,
     state: "applied",
@@ -129,6 +141,7 @@ async function second(
     probe: request.probe,
     resolutionId: proposal.id,
     secondBy: request.by,
+    proven: safe.people === 1,
   });
   const resolution = await endProposal(tx, ctx, proposal, {
     state: "applied",
@@ -172,19 +185,25 @@ async function judge(
 type Decision = Pick<ResolveRequest, "verb" | "by" | "reason" | "evidenceRef" | "probe"> & {
   readonly resolutionId: string;
   readonly secondBy: string | null;
+  /** No attempt can have an effect any more. */
+  readonly proven: boolean;
 };
 
 /** Takes the token from whoever reconciles, and writes what was decided. */
 async function apply(tx: Tx, ctx: LedgerCtx, operation: Operation, decision: Decision): Promise<Operation> {
   const actor = await actorName(tx, `slack:${decision.by}`);
   const named = decision.verb === "confirm" ? namedEffect(decision.probe, decision.evidenceRef) : null;
+  const remark =
+    decision.verb === "reject" && decision.probe.says !== "committed"
+      ? rejectionRemark(rejectedCode(decision.probe, decision.proven))
+      : (named?.remark ?? null);
   const data = {
     resolution: decision.resolutionId,
     verb: decision.verb,
     reason: await textName(tx, decision.reason),
     evidence: { reference: await textName(tx, decision.evidenceRef), probe: toJsonObject(decision.probe) },
     second: decision.secondBy === null ? null : await actorName(tx, `slack:${decision.secondBy}`),
-    ...(named?.remark == null ? {} : { detail: named.remark }),
+    ...(remark === null ? {} : { detail: remark }),
   };
   const step = async (from: Operation, event: OperationEventType, patch: Patch): Promise<Operation> => {
     // What a person names as the effect may be anything they wrote: its hash binds the row without keeping the text.
@@ -256,7 +275,10 @@ async function decide(
         ? madeDifferently(operation, decision.probe.effect, step)
         : step(operation, "settle_rejected", {
             resolvedByPerson: true,
-            result: { code: "rejected_by_person", detail: "Closed by on-call as not executed." },
+            result: {
+              code: rejectedCode(decision.probe, decision.proven),
+              detail: "Closed by on-call as not executed.",
+            },
           });
     case "retry": {
       const parked =

@@ -6,6 +6,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import type { EffectContract } from "../domain/contract.js";
 import type { Evidence } from "../domain/evidence.js";
+import { rejectionRemark } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
@@ -98,7 +99,9 @@ export function recoverySentences(view: Explained): readonly string[] {
 
 /** Why it ended, as it was stored with the end. */
 function ending({ result }: Operation): string[] {
-  return result === null || result.detail === "" ? [] : [asSentence(result.detail)];
+  if (result === null) return [];
+  const remark = rejectionRemark(result.code);
+  return [...(result.detail === "" ? [] : [asSentence(result.detail)]), ...(remark === null ? [] : [remark])];
 }
 
 /** What the provider promises about this effect, and what that means now. */

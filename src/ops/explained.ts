@@ -3,9 +3,12 @@ import type { Operation } from "../domain/operation.js";
 import { attemptsOf, freezeStates } from "../ledger/index.js";
 import type { LookContext } from "./context.js";
 import type { Explained } from "./explain.js";
+import { REFERENCE_IS_GIVEN } from "./reference-given.js";
 
 export interface Extra extends Explained {
   readonly customerName: string;
+  /** Its reference is only what a person named. */
+  readonly referenceGiven: boolean;
 }
 
 /** Reads only, one moment after another: what is shown may be a moment old, what is decided is checked again. */
@@ -16,9 +19,10 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
     due_at: Date | null;
     lease_until: Date | null;
     customer_name: string;
+    reference_given: boolean;
   }>(
     "ops.explained",
-    `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name
+    `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name, ${REFERENCE_IS_GIVEN} AS reference_given
      FROM operations o JOIN customers c ON c.id = o.customer_id WHERE o.id = $1`,
     [operation.id],
   );
@@ -37,5 +41,6 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
     timing,
     maxAttempts: ctx.maxAttempts,
     customerName: row.customer_name,
+    referenceGiven: row.reference_given,
   };
 }

@@ -8,13 +8,14 @@ import { closeIncident, incidents, openClosing } from "./incidents.js";
 import { parseOpsCommand } from "./parse.js";
 import { openReopening, reopen } from "./reopen.js";
 import { resolutionView } from "./resolution-view.js";
-import { openResolution, resolve, second } from "./resolve.js";
+import { askProvider, openResolution, resolve, second } from "./resolve.js";
 import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
 export { type AttemptFacts, type AttemptRun, attemptRuns } from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
+export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
 export { resolutionRemark, storedProbe } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
@@ -37,6 +38,7 @@ export function opsUseCases(ctx: OpsContext): OpsUseCases {
     approvals: (request) => approvals(ctx, request),
     health: (request) => health(ctx, request),
     openResolution: (request) => openResolution(ctx, request),
+    askProvider: (request) => askProvider(ctx, request),
     resolve: (request) => resolve(ctx, request),
     second: (request) => second(ctx, request),
     openReopening: (request) => openReopening(ctx, request),

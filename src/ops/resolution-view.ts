@@ -1,9 +1,8 @@
 /** Resolutions and what the provider said, as views. */
 import { assertNever } from "../domain/assert-never.js";
-import { effectWords } from "../domain/effect-words.js";
+import { effectWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import { remarkOn } from "../domain/named-evidence.js";
-import { asSentence } from "../domain/text/sentence.js";
 import type { Resolution } from "../ledger/index.js";
 import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
@@ -74,7 +73,7 @@ export function probeView(evidence: Evidence): ProbeView {
         `The provider shows what nobody here asked for: ${evidence.effects.map(described).join("; ")}.`,
       );
     case "unknown":
-      return view(evidence.says, null, asSentence(`The provider could not be asked: ${evidence.reason}`));
+      return view(evidence.says, null, unaskedSentence(evidence.reason));
     default:
       return assertNever(evidence);
   }

@@ -1,7 +1,7 @@
 /**
  * Confirm, reject, authorise retry: an on-call person's decision with reason and evidence.
  *
- * 1. The provider is asked first, and its answer is shown. Where it settles the question, evidence settles the operation and
+ * 1. The provider is asked when the form is opened, and its answer is shown there; at the submit it is asked again. Where it settles the question, evidence settles the operation and
  *    not the verb.
  * 2. Nobody resolves what they filed; nor what they approved, where the policy says so.
  * 3. Whether an attempt can still commit, and how many people it takes, is judged by the ledger in the transaction that
@@ -19,7 +19,7 @@ import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
-import { resolutionView } from "./resolution-view.js";
+import { probeView, resolutionView } from "./resolution-view.js";
 import type {
   OpsUseCases,
   ResolveOutcome,
@@ -45,6 +45,16 @@ export async function openResolution(
     sentence: notResolvable(operation),
   };
   return { outcome: "form", operation, verb };
+}
+
+/** The provider's word before anything is typed; at the submit it is asked again, because that may be much later. */
+export async function askProvider(
+  ctx: OpsContext,
+  request: Parameters<OpsUseCases["askProvider"]>[0],
+): ReturnType<OpsUseCases["askProvider"]> {
+  const allowed = await authoriseOn(ctx, request);
+  if (allowed.outcome !== "authorised") return allowed;
+  return { outcome: "asked", probe: probeView(await ctx.probe(allowed.operation)) };
 }
 
 /** Carries a submitted form out. Never throws for what a person, the provider or another click did. */

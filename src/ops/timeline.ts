@@ -6,6 +6,7 @@
  * 3. Texts are plain: whoever shows them escapes them and makes ids of people into mentions.
  */
 import { z } from "zod";
+import { unaskedSentence } from "../domain/effect-words.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, isCurrency } from "../domain/money.js";
 import { quarantineWords } from "../domain/quarantine-words.js";
@@ -208,6 +209,9 @@ function whatHappened(event: EventView, data: Data): string {
     case "settle_rejected":
       if (data.evidence?.probe?.["says"] === "committed")
         return "Rejected by a person: it was not made as asked for; what was made instead counts as refunded elsewhere.";
+      // Only what proves nothing has a remark of its own.
+      if (byPerson(data) && data.detail !== null && data.detail !== "")
+        return "Rejected on a person's word: not carried out; the money is free again.";
       return byPerson(data)
         ? "Rejected by a person: it did not happen; the money is free again."
         : "Rejected: it did not happen; the money is free again.";
@@ -366,7 +370,7 @@ function shown(found: Found): string {
     case "unattributed":
       return `The provider shows what nobody here asked for: ${effects}.`;
     default:
-      return `The provider could not be asked (${(found.reason ?? found.says ?? "no reason given").replace(/\.$/u, "")}).`;
+      return unaskedSentence(found.reason ?? found.says ?? "no reason given");
   }
 }
 

@@ -104,6 +104,8 @@ export interface OperationView {
   readonly outcome: "operation";
   readonly operation: Operation;
   readonly customerName: string;
+  /** Its reference is only what a person named: the provider has not shown it. */
+  readonly referenceGiven: boolean;
   /** What it is looked up by at the provider: the payment, or the provider's id of the subscription; null: a local effect. */
   readonly target: string | null;
   /** The request as it was stored with the first attempt, without secrets; null: nothing was sent. */
@@ -405,6 +407,11 @@ export interface OpsUseCases {
     ref: string;
     verb: ResolveVerb;
   }): Promise<{ outcome: "form"; operation: Operation; verb: VerbView } | Refused | Unresolved>;
+  /** What the provider says of it now, for whoever may open the form. Settles nothing; not being able to ask is an answer. */
+  askProvider(request: {
+    userId: string;
+    ref: string;
+  }): Promise<{ outcome: "asked"; probe: ProbeView } | Refused | Unresolved>;
   resolve(request: ResolveRequest): Promise<ResolveOutcome>;
   second(request: SecondRequest): Promise<SecondOutcome>;
   /** May this person open that end again? Changes nothing, asks nobody outside but the directory. */

@@ -93,6 +93,7 @@ export async function lookAt(
     outcome: "operation",
     operation,
     customerName: view.customerName,
+    referenceGiven: view.referenceGiven,
     target: operation.paymentIntent ?? operation.providerSubscription,
     request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
     attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),

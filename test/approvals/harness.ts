@@ -104,6 +104,8 @@ export class People {
 /** What people would have been shown. */
 export class Shown {
   readonly touched: CardSubject[] = [];
+  /** Cards that are rendered again where they are there. */
+  readonly followed: CardSubject[] = [];
   /** Switches whose turning the cards were told of. */
   readonly switched: string[] = [];
   readonly thread: { ticketId: string; key: string; message: ThreadMessage }[] = [];
@@ -216,7 +218,7 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
     };
   const notices = {
     touch: record(shown.touched),
-    follow: async () => {},
+    follow: record(shown.followed),
     repost: record(shown.touched),
     switchTurned: record<string>(shown.switched),
     thread: record(shown.thread),

@@ -9,6 +9,7 @@ import {
   takeForReconcile,
   verifyAudit,
 } from "../../src/ledger/index.js";
+import { timelineEntry } from "../../src/ops/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { POLICY } from "../approvals/harness.js";
 import { balanceOf, moveClock } from "../approvals/steps.js";
@@ -82,6 +83,59 @@ describe("a wrong click can be opened again, with a record of its own", () => {
     );
     expect(await w.h.db.sql(undefined, "SELECT kind FROM incidents")).toEqual([]);
     expect(await w.ops.reopen(request(operation))).toMatchObject({ outcome: "not_safe" });
+  });
+
+  it("a rejection that nothing proves rests on people's word: the row, the timeline and `/ops show` say so", async () => {
+    const operation = await rejected();
+    expect(operation.result?.code).toBe("rejected_unseen");
+    const timeline = await w.ops.events({ userId: "U_ONC1", ref: operation.id });
+    if (timeline.outcome !== "events") throw new Error(timeline.outcome);
+    const told = timelineEntry(timeline.events.at(-1) ?? expect.fail("no event"));
+    expect(told.what).toBe("Rejected on a person's word: not carried out; the money is free again.");
+    const word = "This rests on a person's word: that the provider showed nothing of it is no proof.";
+    expect(told.evidence).toContain(word);
+    const view = await w.ops.show({ userId: "U_ONC1", ref: operation.id });
+    if (view.outcome !== "operation") throw new Error(view.outcome);
+    expect(view.recovery).toContain(word);
+  });
+
+  it("a reference that a person made up is theirs also after its end was taken back and rejected", async () => {
+    const operation = await parked();
+    await w.ops.resolve({ ...form(operation, "confirm"), evidenceRef: "re_doesnotexist" });
+    await w.ops.reopen(request(await w.now(operation.id)));
+    const given = async () => {
+      const view = await w.ops.show({ userId: "U_ONC1", ref: operation.id });
+      return view.outcome === "operation" ? [view.operation.providerRef, view.referenceGiven] : view;
+    };
+    expect(await given()).toEqual(["re_doesnotexist", true]);
+    const resolutionId = await proposed(await w.now(operation.id));
+    await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" });
+    expect((await w.now(operation.id)).status).toBe("REJECTED");
+    expect(await given()).toEqual(["re_doesnotexist", true]);
+    expect(await verifyAudit(w.h.db)).toMatchObject({ intact: true });
+    expect(await payments.sandbox.control.counts()).toMatchObject({ committed: 0 });
+  });
+
+  it("the reference that the provider showed is the provider's", async () => {
+    const done = expectStatus(await w.sent(), "CONFIRMED");
+    expect(await w.ops.show({ userId: "U_ONC1", ref: done.id })).toMatchObject({ referenceGiven: false });
+  });
+
+  it("the card of the run that asked is rendered again each time, though the run is over: opened again, and rejected anew", async () => {
+    const operation = await rejected();
+    const runId = operation.ownerRunId;
+    await w.h.db.sql(undefined, "UPDATE runs SET state = 'resolved' WHERE id = $1", [runId]);
+    const run = { kind: "run", id: runId };
+    const again = async (step: () => Promise<unknown>) => {
+      w.h.shown.followed.length = 0;
+      await step();
+      return w.h.shown.followed;
+    };
+    expect(await again(() => w.ops.reopen(request(operation)))).toContainEqual(run);
+    const resolutionId = await proposed(await w.now(operation.id));
+    const agreed = () => w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" });
+    expect(await again(agreed)).toContainEqual(run);
+    expect((await w.now(operation.id)).status).toBe("REJECTED");
   });
 
   it("the event says who, why and on which evidence by erasable names, and the chain verifies", async () => {

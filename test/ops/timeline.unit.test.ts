@@ -128,7 +128,7 @@ describe("a line of the timeline", () => {
       }),
     );
     expect(told.evidence).toEqual([
-      "The provider could not be asked (http_500: The provider answered with HTTP 500).",
+      "The provider could not be asked: it answered with HTTP 500.",
       "It could not be proven for every attempt that nothing happened. The last attempt was refused.",
     ]);
   });
@@ -144,7 +144,7 @@ describe("a line of the timeline", () => {
     expect(told).toMatchObject({
       what: "Attempt 2 began: sent again under the same key.",
       by: { part: "worker w:1" },
-      evidence: ["The provider could not be asked (http_500)."],
+      evidence: ["The provider could not be asked: http_500."],
     });
   });
 

@@ -32,7 +32,7 @@ describe("what on-call sees", () => {
       { number: 2, verdict: "unknown" },
     ]);
     expect(view.target).toBe("pi_1");
-    expect(view.lastLook?.sentence).toMatch(/^The provider could not be asked \(/);
+    expect(view.lastLook?.sentence).toMatch(/^The provider could not be asked: it could not be reached/);
     expect(view.nextLookAt, "in quarantine nobody looks by themselves").toBeNull();
     expect(view.approval?.state).toBe("RELEASED");
     expect(view.recovery.join(" ")).toContain("parked for a person");

@@ -1,5 +1,6 @@
 /** What was parked and then decided: its cards and posts say nothing that stops being true while the operation goes on. */
 import { describe, expect, test } from "vitest";
+import { onWord } from "../../src/domain/named-evidence.js";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { FreezeState, VerbView } from "../../src/ops/index.js";
@@ -118,7 +119,7 @@ describe("the form of a verb", () => {
   const formOf = (verb: Omit<VerbView, "people" | "sentence">) => {
     const operation = operationOf({ status: "QUARANTINED" });
     const view: VerbView = { ...verb, people: 1, sentence: "Not possible: it was made. Reject it." };
-    const form = resolveForm(operation, view, { about: operation.id, verb: verb.verb, place });
+    const form = resolveForm(operation, view, { about: operation.id, verb: verb.verb, place }, null);
     return {
       submit: form.submit?.text,
       inputs: form.blocks.filter(({ type }) => type === "input").length,
@@ -203,8 +204,9 @@ describe("confirmed by on-call", () => {
     operationOf({
       status: "CONFIRMED",
       resolvedByPerson: true,
-      confirmedBy: ["U_ONC1"],
+      settledBy: ["U_ONC1"],
       providerRef: "re_1",
+      referenceGiven: onWord({ code }) !== null,
       result: { code, detail: "Confirmed by on-call: re_1." },
     });
   const card = (code: string) =>
@@ -266,6 +268,41 @@ describe("confirmed by on-call", () => {
     expect(said).toContain("(CUS-7). Reference re_1.");
     expect(said).toContain("Refunded £180.00 GBP. Reference re_1.");
     expect(said).not.toMatch(/word|Confirmed by|given/u);
+  });
+});
+
+describe("rejected by on-call", () => {
+  const rejectedWith = (code: string) =>
+    operationOf({
+      status: "REJECTED",
+      resolvedByPerson: true,
+      settledBy: ["U_ONC1", "U_ONC2"],
+      result: { code, detail: "Closed by on-call as not executed." },
+    });
+
+  test.each([
+    ["rejected_unseen", ", on on-call's word: the provider did not show it, which is no proof."],
+    ["rejected_beside_another", ", on on-call's word: the provider showed one that nobody here asked for."],
+    ["rejected_by_person", ", on on-call's word."],
+  ])("%s: every place says on whose word, and none that no money moved", (code, end) => {
+    const operation = rejectedWith(code);
+    const post = outcomePost(operation).text;
+    expect(post).toBe(
+      `Refund of £180.00 GBP on order ORD-10042: not carried out${end} Rejected by <@U_ONC1> and <@U_ONC2>.`,
+    );
+    expect(resultOf(operation)).toBe(`Not carried out${end}`);
+    expect(`${standingOf(operation)}.`).toBe(`not carried out${end}`);
+    const card = said(
+      quarantineCard({ operation, attempts: [], resolution: resolutionOf({ verb: "reject" }) }),
+    );
+    expect(card).toContain(end);
+    for (const text of [post, card]) expect(text).not.toContain("No money moved");
+  });
+
+  test("where the provider's evidence proves it, it is told as what is", () => {
+    const text = outcomeOf(rejectedWith("rejected_proven"));
+    expect(text).toContain("Closed by on-call as not executed. No money moved.");
+    expect(text).not.toContain("word");
   });
 });
 

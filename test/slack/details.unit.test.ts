@@ -1,6 +1,8 @@
 /** What a person reads behind Details: facts in words and money with its currency, never stored JSON. */
 import { describe, expect, test } from "vitest";
+import { runDetails } from "../../src/slack/cards/run-details.js";
 import { readableLines } from "../../src/slack/text/readable.js";
+import { operationOf, runOf } from "./support/views.js";
 
 const ORDER = {
   order: {
@@ -24,6 +26,36 @@ const ORDER = {
   payment: { paid_minor: 18_000, refundable_left_minor: 18_000, refundable_left: "£180.00 GBP" },
   notes: [],
 };
+
+describe("what came back to a run", () => {
+  const back = { status: "CONFIRMED", code: "confirmed_unseen", provider_ref: "re_1", replayed: false };
+  const detailsOf = (about: ReturnType<typeof operationOf>): string => {
+    const calls = [{ name: "issue_refund", input: { order_reference: "ORD-10042" } }];
+    const card = runOf({ state: "resolved", prose: "", ending: null, calls, about });
+    const told = card.view.calls.map((call) => ({
+      ...call,
+      operationId: about.id,
+      result: "Refunded £180.00 GBP on order ORD-10042.",
+      resultJson: back,
+    }));
+    return JSON.stringify(runDetails({ ...card, view: { ...card.view, calls: told } }));
+  };
+  const result = { code: "confirmed_unseen", detail: "" };
+
+  test("is told as what is, as long as it holds", () => {
+    const details = detailsOf(operationOf({ status: "CONFIRMED", result }));
+    expect(details).toContain("*Came back*");
+    expect(details).not.toContain("any more");
+  });
+
+  test.each([
+    ["opened again", { status: "QUARANTINED", result: null }],
+    ["rejected since", { status: "REJECTED", result: { code: "rejected_unseen", detail: "" } }],
+    ["confirmed with another reference", { status: "CONFIRMED", providerRef: "re_2", result }],
+  ] as const)("%s: it is told as what was told then", (_what, changes) => {
+    expect(detailsOf(operationOf(changes))).toContain("*Came back then; it does not hold any more*");
+  });
+});
 
 describe("stored JSON as a person reads it", () => {
   test("an order: labels in words, money once and with its currency, times with their zone, nothing that is empty", () => {

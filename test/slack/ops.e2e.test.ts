@@ -321,6 +321,83 @@ describe("a quarantine card", () => {
     await says(w, "U_ONC1", /Only what a person has confirmed or rejected/);
   });
 
+  const shownIn = (w: World, as: string): string =>
+    readable({ text: "", blocks: w.sandbox.control.modals(as)[0]?.blocks ?? [] });
+
+  test.each([
+    ["Confirm committed", "it rests on your word alone"],
+    ["Reject", "The provider is asked once more before anything is written"],
+  ])("%s shows what the provider says now before anything is typed", async (label, consequence) => {
+    const w = await start({ probe: () => ({ says: "absent" }) });
+    await quarantined(w);
+    await openForm(w, "U_ONC1", await cardOf(w), label);
+    expect(shownIn(w, "U_ONC1")).toContain("The provider shows nothing of it now.");
+    expect(shownIn(w, "U_ONC1")).toContain(consequence);
+  });
+
+  test("whose provider answers late says so, and its answer comes into the open form", async () => {
+    let answer: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const sentence = "The provider shows it: re_42 of £180.00 GBP (succeeded).";
+    const w = await start({
+      ops: {
+        askProvider: async () => {
+          await late;
+          return { outcome: "asked", probe: { says: "committed", providerRef: "re_42", sentence } };
+        },
+      },
+    });
+    await quarantined(w);
+    await openForm(w, "U_ONC1", await cardOf(w), "Reject");
+    expect(shownIn(w, "U_ONC1")).toContain("It is being asked; the answer comes here.");
+    answer();
+    await waitFor(() => shownIn(w, "U_ONC1").includes(sentence));
+    expect(shownIn(w, "U_ONC1")).not.toContain("It is being asked");
+  });
+
+  test("Reject while the provider cannot be asked: the form stays with the reason, and names the cause once", async () => {
+    const w = await start({
+      probe: () => ({ says: "unknown", reason: "http_500: The provider answered with HTTP 500." }),
+    });
+    const held = await quarantined(w);
+    const form = await openForm(w, "U_ONC1", await cardOf(w), "Reject");
+    const cause = "The provider could not be asked: it answered with HTTP 500.";
+    expect(shownIn(w, "U_ONC1")).toContain(cause);
+    const values = { reason: "not in the dashboard", evidence: "screenshot 7" };
+    const answer = await w.sandbox.control.submitView({ as: "U_ONC1", viewId: form.id, values });
+    expect(answer).toMatchObject({ ok: false });
+    expect(JSON.stringify(answer)).toContain(cause);
+    expect(w.sandbox.control.modals("U_ONC1").map(({ id }) => id)).toEqual([form.id]);
+    expect(await status(held)).toBe("QUARANTINED");
+  });
+
+  test("a made-up reference is the person's own in every place, also when its end is taken back and rejected", async () => {
+    const w = await start({ probe: () => ({ says: "absent" }) });
+    const held = await quarantined(w);
+    const submit = async (as: string, label: string, values: Record<string, string>) => {
+      const card = await waitFor(() => opsMessages(w).findLast((one) => readable(one).includes(label)));
+      const form = await openForm(w, as, card, label);
+      expect(await w.sandbox.control.submitView({ as, viewId: form.id, values })).toMatchObject({ ok: true });
+    };
+    await submit("U_ONC1", "Confirm committed", { reason: "seen", evidence: "re_doesnotexist" });
+    await waitFor(async () => (await status(held)) === "CONFIRMED");
+    await submit("U_ONC2", "Open again", { reason: "wrong", evidence: "note 7" });
+    await waitFor(async () => (await status(held)) === "QUARANTINED");
+    const card = await waitFor(() =>
+      opsMessages(w).findLast((one) => readable(one).includes("Authorise retry")),
+    );
+    expect(readable(card)).toContain("Reference given");
+    expect(readable(card)).not.toContain("Provider reference");
+    await ops(w, "U_ONC1", `show ${held.operationId}`);
+    const show = await says(w, "U_ONC1", /re_doesnotexist/);
+    expect(show).toContain("Reference given");
+    expect(show).not.toContain("Provider reference");
+    const row = await readOperation(w.db, held.operationId);
+    expect(row).toMatchObject({ providerRef: "re_doesnotexist", referenceGiven: true });
+  });
+
   test("whose form takes longer than Slack waits answers by a message", async () => {
     let release: () => void = () => {};
     const slow = new Promise<void>((resolve) => {

@@ -6,6 +6,7 @@
 import { assertNever } from "../../domain/assert-never.js";
 import type { Json, JsonObject } from "../../domain/json.js";
 import { formatMoney, money } from "../../domain/money.js";
+import { onWord } from "../../domain/named-evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import type { Db, Tx } from "../../domain/ports/database.js";
 import { headOf } from "../../domain/text/cut.js";
@@ -130,11 +131,13 @@ function orderNotes(order: OrderFacts, live: readonly Operation[]): string[] {
 
 /** One sentence from the operation's row. */
 function operationNote(operation: Operation): string {
+  const onCall = onWord(operation.result);
+  const word = onCall === null ? "" : `, ${onCall}`;
   switch (operation.status) {
     case "CONFIRMED":
       return operation.kind === "refund"
-        ? `Already refunded: ${amountOf(operation)} (reference ${operation.providerRef ?? "?"}).`
-        : `Already done: ${nameOf(operation)}.`;
+        ? `Already refunded: ${amountOf(operation)} (reference${word === "" ? "" : " given"} ${operation.providerRef ?? "?"}${word}).`
+        : `Already done: ${nameOf(operation)}${word}.`;
     case "AWAITING_APPROVAL":
       return `Held: ${nameOf(operation)} waits for a person's approval${
         operation.filers.length === 0 ? "" : ` (asked for by ${operation.filers.join(", ")})`
@@ -153,7 +156,7 @@ function operationNote(operation: Operation): string {
     case "DENIED":
     case "EXPIRED":
     case "VOIDED":
-      return `Not done: ${nameOf(operation)}.`;
+      return `Not done: ${nameOf(operation)}${word}.`;
     default:
       return assertNever(operation.status, "operation status");
   }

@@ -11,6 +11,7 @@ import {
   type OperationEvent,
   requestOf,
 } from "../../ledger/index.js";
+import { isReferenceGiven } from "../../ops/index.js";
 import { policyLoadedAt } from "../../policy/index.js";
 import { getTicket } from "../../runs/index.js";
 import { CommandFailure } from "../exit.js";
@@ -36,6 +37,8 @@ interface Explanation {
   /** Since when the policy that judged it is known here; null: it is not. */
   readonly policyLoadedAt: Date | null;
   readonly audit: OperationAudit;
+  /** Its reference is only what a person named. */
+  readonly referenceGiven: boolean;
 }
 
 /**
@@ -72,6 +75,7 @@ async function gather(db: Db, operation: Operation): Promise<Explanation> {
     },
     policyLoadedAt: await policyLoadedAt(db, operation.policyHash),
     audit,
+    referenceGiven: await isReferenceGiven(db, operation.id),
   };
 }
 
@@ -94,7 +98,15 @@ function json({
   };
 }
 
-function lines({ operation, events, request, ticket, policyLoadedAt, audit }: Explanation): string[] {
+function lines({
+  operation,
+  events,
+  request,
+  ticket,
+  policyLoadedAt,
+  audit,
+  referenceGiven,
+}: Explanation): string[] {
   const amount =
     operation.amountMinor === 0n
       ? ""
@@ -110,7 +122,7 @@ function lines({ operation, events, request, ticket, policyLoadedAt, audit }: Ex
     `SHA-256 of its text ${ticket.textHash ?? "not recorded"}: ${textStands(ticket)}`,
     `Run ${operation.ownerRunId ?? "none"}; policy ${operation.policyHash}${policyLoadedAt === null ? "" : `, known since ${utcSecond(policyLoadedAt)}`}`,
     `Key ${operation.idempotencyKey}; request ${request === null ? "none" : JSON.stringify(request)}`,
-    `Provider's reference: ${operation.providerRef ?? "none"}`,
+    `${referenceGiven ? "Reference given by a person" : "Provider's reference"}: ${operation.providerRef ?? "none"}`,
     "",
     ...events.map(timelineText),
     "",

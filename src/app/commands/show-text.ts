@@ -1,5 +1,6 @@
 /** One operation as lines of text: all that `/ops show` says, and what only whoever sits at the machine needs. */
 import { formatMoney } from "../../domain/money.js";
+import { referenceLabel } from "../../domain/named-evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
@@ -33,7 +34,13 @@ export function showText(view: OperationView): string[] {
   ];
 }
 
-function facts({ operation, customerName, target, nextLookAt }: OperationView): [string, string][] {
+function facts({
+  operation,
+  customerName,
+  referenceGiven,
+  target,
+  nextLookAt,
+}: OperationView): [string, string][] {
   const all: [string, string | null][] = [
     ["customer", `${customerName} (${operation.customerRef})`],
     ["filed by", operation.filers.join(", ")],
@@ -42,7 +49,12 @@ function facts({ operation, customerName, target, nextLookAt }: OperationView): 
     ["run", operation.ownerRunId],
     ["ticket", operation.ticketId],
     ["occurrence", operation.occurrence === 1 ? null : String(operation.occurrence)],
-    ["provider reference", operation.providerRef],
+    [
+      operation.providerRef === null
+        ? "provider reference"
+        : referenceLabel(operation.providerRef, referenceGiven).toLowerCase(),
+      operation.providerRef,
+    ],
     ["look it up by", target],
     ["idempotency key", operation.idempotencyKey],
     ["key", operation.key],

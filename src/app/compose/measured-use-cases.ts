@@ -33,6 +33,7 @@ function measuredOps(ops: OpsUseCases, forbidden: Forbidden): OpsUseCases {
     health: counted("ops", ops.health),
     incidents: counted("ops", ops.incidents),
     openResolution: counted("resolve", ops.openResolution),
+    askProvider: counted("resolve", ops.askProvider),
     resolve: counted("resolve", ops.resolve),
     second: counted("resolve", ops.second),
     openReopening: counted("resolve", ops.openReopening),

@@ -353,10 +353,12 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
   ];
 }
 
-/** "Confirmed by @…" of an end that only on-call vouches for: mrkdwn. null: the provider showed it. */
+/** "Confirmed by @…" or "Rejected by @…" of an end that only on-call vouches for: mrkdwn. null: the provider shows it. */
 export function confirmedLine(operation: OperationFacts): string | null {
   const people = vouchedBy(operation);
-  return people.length === 0 ? null : `Confirmed by ${listOf(people.map(mentionUser))}.`;
+  return people.length === 0
+    ? null
+    : `${operation.status === "REJECTED" ? "Rejected" : "Confirmed"} by ${listOf(people.map(mentionUser))}.`;
 }
 
 function voteLine(vote: Vote): string {

@@ -154,7 +154,7 @@ function standing({ operationStatus: status, resultCode, frozen }: ApprovalStand
     case "REJECTED":
       return isMadeDifferently({ result })
         ? "was not carried out as asked, closed by on-call"
-        : "was not carried out";
+        : done("was not carried out", result);
     case "DENIED":
     case "EXPIRED":
     case "VOIDED":

@@ -4,7 +4,7 @@ import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import { currencyExponent } from "../../domain/money.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
-import type { IncidentRow, ResolveVerb, VerbView } from "../../ops/index.js";
+import type { IncidentRow, ProbeView, ResolveVerb, VerbView } from "../../ops/index.js";
 import type { Ticket } from "../../runs/index.js";
 import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
@@ -206,8 +206,17 @@ export function bindingForm(ticket: Ticket, meta: FormMeta): Modal {
 }
 
 /** Where the verb is not possible it asks the provider; where it never is, it says what to do instead, with nothing to send. */
-export function resolveForm(operation: OperationFacts, verb: VerbView, meta: FormMeta): Modal {
-  const facts = [...rows(operationRows(operation)), theirs(verb.sentence, 1000)];
+export function resolveForm(
+  operation: OperationFacts,
+  verb: VerbView,
+  meta: FormMeta,
+  asked: ProviderAsked,
+): Modal {
+  const facts = [
+    ...rows([...operationRows(operation), ...(asked === null ? [] : [providerRow(asked)])]),
+    ...(asked === null || asked === "asking" ? [] : wordBlocks(verb.verb, asked)),
+    theirs(verb.sentence, 1000),
+  ];
   if (verb.never === true) return closed(verbName(verb.verb), facts);
   return form({
     callback: VIEWS.resolve,
@@ -223,6 +232,25 @@ export function resolveForm(operation: OperationFacts, verb: VerbView, meta: For
       evidenceInput(),
     ],
   });
+}
+
+/** What the provider says now; "asking": its answer comes into the open form. null: there is nothing to ask. */
+export type ProviderAsked = ProbeView | "asking" | null;
+
+const providerRow = (asked: ProbeView | "asking"): Row => ({
+  label: "Provider says now",
+  value: {
+    theirs: asked === "asking" ? "It is being asked; the answer comes here." : asked.sentence,
+  },
+});
+
+/** Where the button would rest on a person's word, or do nothing, it is said before it is pressed. */
+function wordBlocks(verb: ResolveVerb, { says }: ProbeView): KnownBlock[] {
+  if (verb === "confirm" && (says === "absent" || says === "unknown"))
+    return [ours("*Take care:* confirmed now, it rests on your word alone, and is told so everywhere.")];
+  if (verb === "reject" && says === "unknown")
+    return [ours("*Take care:* without the provider's answer it cannot be rejected.")];
+  return [];
 }
 
 function submitOf({ verb, possible, people }: VerbView): string {

@@ -136,7 +136,7 @@ function operationRows(operation: OperationFacts): Row[] {
     operation.providerRef === null
       ? null
       : {
-          label: referenceLabel(operation.providerRef, operation.result),
+          label: referenceLabel(operation.providerRef, operation.referenceGiven),
           value: { theirs: operation.providerRef },
         },
   ];

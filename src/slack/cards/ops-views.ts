@@ -108,7 +108,7 @@ export function opsShow(view: OperationView): Message {
     operation.providerRef === null
       ? null
       : {
-          label: referenceLabel(operation.providerRef, operation.result),
+          label: referenceLabel(operation.providerRef, view.referenceGiven),
           value: { theirs: operation.providerRef },
         },
     view.target === null ? null : { label: "Look it up by", value: { theirs: view.target } },

@@ -20,6 +20,7 @@ import {
   stepText,
   toldInWords,
 } from "./run-card.js";
+import type { OperationFacts } from "./sentences.js";
 
 const ASKED_MAX = 700;
 const RESULT_MAX = 1500;
@@ -74,8 +75,27 @@ function callBlocks(call: ToolCall, { view, operations }: RunCardView): KnownBlo
   return [
     theirs(stepText(call, operations, isRunEnd(view.run.state)), 600),
     ...told("Asked for", asked, ASKED_MAX),
-    ...told("Came back", call.result === null ? [] : resultLines(call.result, currency), RESULT_MAX),
+    ...told(
+      operation !== undefined && isTakenBack(call, operation)
+        ? "Came back then; it does not hold any more"
+        : "Came back",
+      call.result === null ? [] : resultLines(call.result, currency),
+      RESULT_MAX,
+    ),
   ];
+}
+
+/** What the run was told of its operation, and the operation stands otherwise since. */
+function isTakenBack({ resultJson }: ToolCall, operation: OperationFacts): boolean {
+  if (typeof resultJson !== "object" || resultJson === null || Array.isArray(resultJson)) return false;
+  const { status, code, provider_ref: ref } = resultJson;
+  if (typeof status !== "string") return false;
+  if (status !== operation.status) return true;
+  // The same end once more, on other grounds: confirmed with another reference, or seen by now.
+  return (
+    (typeof code === "string" && code !== operation.result?.code) ||
+    (typeof ref === "string" && ref !== operation.providerRef)
+  );
 }
 
 function told(label: string, lines: readonly string[], max: number): KnownBlock[] {

@@ -2,7 +2,7 @@
  * What may be said about an operation: from its row alone, in plain text (escape it where it is shown).
  *
  * 1. A sentence says "refunded" or "cancelled" only of a CONFIRMED row.
- * 2. What on-call confirmed and the provider did not show is told as on-call's word.
+ * 2. What on-call confirmed and the provider did not show, or rejected without proof, is told as on-call's word.
  * 3. Money has its currency, exactly; times have their zone.
  */
 
@@ -57,8 +57,10 @@ export interface OperationFacts {
   readonly unknownSince: Date | null;
   /** Its end was decided by a person. */
   readonly resolvedByPerson: boolean;
-  /** Who of on-call confirmed it, as long as that is its end. */
-  readonly confirmedBy: readonly string[];
+  /** Who of on-call confirmed or rejected it, as long as that is its end. */
+  readonly settledBy: readonly string[];
+  /** Its reference is only what a person named: the provider has not shown it. */
+  readonly referenceGiven: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -163,7 +165,10 @@ export function standingOf(operation: OperationFacts): string {
     case "CONFIRMED":
       return done("done", operation.result);
     case "REJECTED":
-      return operation.resolvedByPerson ? "not carried out, closed by on-call" : "refused by the provider";
+      if (!operation.resolvedByPerson) return "refused by the provider";
+      return onWord(operation.result) === null
+        ? "not carried out, closed by on-call"
+        : done("not carried out", operation.result);
     case "DENIED":
       return "denied";
     case "EXPIRED":
@@ -201,6 +206,8 @@ export function outcomeOf(operation: OperationFacts): string {
       // Of what the provider made instead, the detail speaks, and it begins with what was not done.
       if (isMadeDifferently(operation))
         return `${what}: ${lowered(detailOf(operation) ?? "not carried out as asked.")}`;
+      // What rests on people's word proves nothing of the money.
+      if (onWord(operation.result) !== null) return `${done(`${what}: not carried out`, operation.result)}.`;
       return join([
         `${what}: not carried out.`,
         detailOf(operation) ?? "The provider refused it.",
@@ -290,6 +297,7 @@ export function resultOf(operation: OperationFacts): string {
     }
     case "REJECTED":
       if (isMadeDifferently(operation)) return detail ?? "Not carried out as asked.";
+      if (onWord(operation.result) !== null) return `${done("Not carried out", operation.result)}.`;
       return join(["Not carried out.", detail ?? "The provider refused it."]);
     case "DENIED":
     case "EXPIRED":
@@ -318,8 +326,8 @@ export const isMadeDifferently = ({
 }): boolean => result?.code === MADE_DIFFERENTLY;
 
 /** Who vouches for an end that the provider did not show. */
-export const vouchedBy = ({ result, confirmedBy }: OperationFacts): readonly string[] =>
-  onWord(result) === null ? [] : confirmedBy;
+export const vouchedBy = ({ result, settledBy }: OperationFacts): readonly string[] =>
+  onWord(result) === null ? [] : settledBy;
 
 /** Nothing had failed: the filer's word alone was missing, and the same is done without an approval. */
 const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "binding_confirmed";

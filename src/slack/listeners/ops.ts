@@ -8,6 +8,7 @@ import {
   type FreezeOutcome,
   type FreezeState,
   type OpsCommand,
+  type ProbeView,
   type ResolutionView,
   type ResolveOutcome,
   type ResolveVerb,
@@ -17,7 +18,7 @@ import {
 } from "../../ops/index.js";
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
 import type { Message } from "../blocks/build.js";
-import { closed, type FormMeta, resolveForm } from "../cards/forms.js";
+import { closed, type FormMeta, type Modal, type ProviderAsked, resolveForm } from "../cards/forms.js";
 import { freezeName, nothingNew, verbName } from "../cards/ops-cards.js";
 import {
   operationLine,
@@ -38,7 +39,8 @@ import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
 import { closeAsked, reopenAsked } from "./ops-records.js";
 import type { Click, SlashCommand, Submitted } from "./payload.js";
-import { errors, GONE, notShown, openModal, type Reply, say } from "./reply.js";
+import { errors, GONE, notShown, openModal, openView, type Reply, say, updateView } from "./reply.js";
+import { withinMs } from "./within.js";
 
 /** At three in the morning the switch must not ask first. */
 const NO_REASON = "No reason was given.";
@@ -168,7 +170,29 @@ async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Rep
   // An open outcome gets its form in any case: the provider is asked at the submit, and its answer may settle the question.
   if (!answer.verb.possible && !OPEN_OUTCOMES.has(operation.status))
     return say(`${verbName(verb)} is not possible now. ${said(answer.verb.sentence)}`);
-  return openModal(ctx, triggerId, resolveForm(operation, answer.verb, { about: operation.id, verb, place }));
+  const formWith = (asked: ProviderAsked): Modal =>
+    resolveForm(operation, answer.verb, { about: operation.id, verb, place }, asked);
+  if (answer.verb.never === true || triggerId === null) return openModal(ctx, triggerId, formWith(null));
+  const asking = providerSays(ctx, userId, operation.id);
+  const early = await withinMs(ASK_BEFORE_OPENING_MS, asking);
+  if (early !== "late") return openModal(ctx, triggerId, formWith(early));
+  const { reply, viewId } = await openView(ctx, triggerId, formWith("asking"));
+  if (viewId !== null) await updateView(ctx, viewId, formWith(await asking));
+  return reply;
+}
+
+/** A trigger lives for three seconds, and who clicks is looked up before: what takes longer comes into the open form. */
+const ASK_BEFORE_OPENING_MS = 800;
+
+/** Never throws: that nobody could be asked is an answer. */
+async function providerSays(ctx: SlackContext, userId: string, ref: string): Promise<ProbeView> {
+  try {
+    const answer = await ctx.useCases.ops.askProvider({ userId, ref });
+    if (answer.outcome === "asked") return answer.probe;
+  } catch (error) {
+    ctx.log.warn({ ref, error: String(error) }, "the provider was not asked for a form");
+  }
+  return { says: "unknown", providerRef: null, sentence: "The provider could not be asked just now." };
 }
 
 export async function resolveClicked(ctx: SlackContext, click: Click, verb: ResolveVerb): Promise<Reply> {
@@ -195,8 +219,16 @@ export async function resolveSubmitted(ctx: SlackContext, form: Submitted): Prom
   if (outcome.outcome === "invalid") {
     return errors(outcome.field === "reason" ? INPUTS.reason.block : INPUTS.evidence.block, outcome.sentence);
   }
-  if (outcome.outcome === "refused" || outcome.outcome === "unresolved") {
-    return errors(INPUTS.reason.block, outcome.sentence);
+  // What may come right by waiting or by another word is told in the form, which keeps what was typed.
+  const mayGoOn = outcome.outcome === "not_safe" && OPEN_OUTCOMES.has(outcome.operation.status);
+  if (outcome.outcome === "refused" || outcome.outcome === "unresolved" || mayGoOn) {
+    return {
+      ...errors(INPUTS.reason.block, outcome.sentence),
+      typed: [
+        ["Reason", reason],
+        ["Evidence", evidenceRef],
+      ],
+    };
   }
   return say(await resolveSentence(ctx, outcome));
 }

@@ -14,12 +14,20 @@ export type Reply =
   /** Seen by the person alone. Mrkdwn, escaped. */
   | { readonly kind: "say"; readonly text: string; readonly blocks?: readonly KnownBlock[] }
   /** Forms only: plain text by input block; the form stays open. */
-  | { readonly kind: "errors"; readonly errors: Readonly<Record<string, string>> };
+  | {
+      readonly kind: "errors";
+      readonly errors: Readonly<Record<string, string>>;
+      /** What was typed, for when the form is gone before the answer is there: nobody types it twice. */
+      readonly typed?: readonly (readonly [label: string, text: string])[];
+    };
 
 export const NOTHING: Reply = { kind: "nothing" };
 export const say = (text: string, blocks?: readonly KnownBlock[]): Reply =>
   blocks === undefined ? { kind: "say", text } : { kind: "say", text, blocks };
-export const errors = (block: string, text: string): Reply => ({ kind: "errors", errors: { [block]: text } });
+export const errors = (block: string, text: string): Extract<Reply, { kind: "errors" }> => ({
+  kind: "errors",
+  errors: { [block]: text },
+});
 
 /** Why on-call is shown nothing, and which ids may have been meant. */
 export function notShown(view: Refused | Unresolved): Reply {
@@ -38,16 +46,34 @@ export const GONE = "This is no longer active; nothing was changed.";
 
 /** Opens a form while the trigger lives (three seconds, once). `triggerId` null: the click is handled later than that. */
 export async function openModal(ctx: SlackContext, triggerId: string | null, view: Modal): Promise<Reply> {
-  if (triggerId === null) return say(CLICK_AGAIN);
+  return (await openView(ctx, triggerId, view)).reply;
+}
+
+/** As `openModal`, with the id of what was opened; null: nothing was, or by an earlier delivery. */
+export async function openView(
+  ctx: SlackContext,
+  triggerId: string | null,
+  view: Modal,
+): Promise<{ reply: Reply; viewId: string | null }> {
+  if (triggerId === null) return { reply: say(CLICK_AGAIN), viewId: null };
   try {
-    await ctx.web.interactive.views.open({ trigger_id: triggerId, view });
-    return NOTHING;
+    const opened = await ctx.web.interactive.views.open({ trigger_id: triggerId, view });
+    return { reply: NOTHING, viewId: opened.view?.id ?? null };
   } catch (error) {
     const failure = callFailure(error);
     ctx.log.warn({ failure }, "a form could not be opened");
     // A second delivery of the same click finds the trigger used: the form is open already.
-    if (failure.kind === "refused" && /exchanged/.test(failure.code)) return NOTHING;
-    return say(CLICK_AGAIN);
+    const open = failure.kind === "refused" && /exchanged/.test(failure.code);
+    return { reply: open ? NOTHING : say(CLICK_AGAIN), viewId: null };
+  }
+}
+
+/** Renders an open form again; what was typed into it stays. Nobody may look at it any more: then nothing is said. */
+export async function updateView(ctx: SlackContext, viewId: string, view: Modal): Promise<void> {
+  try {
+    await ctx.web.interactive.views.update({ view_id: viewId, view });
+  } catch (error) {
+    ctx.log.info({ failure: callFailure(error) }, "an open form was not rendered again");
   }
 }
 
@@ -93,9 +119,12 @@ function textOf(reply: Reply): string | null {
       return reply.text;
     // The form is gone by the time this is delivered: what stood beside the fields is said as a message.
     case "errors":
-      return Object.values(reply.errors).join(" ");
+      return [Object.values(reply.errors).join(" "), ...(reply.typed ?? []).map(typedLine)].join("\n");
   }
 }
+
+const typedLine = ([label, text]: readonly [string, string]): string =>
+  `${label}, as you typed it: ${escapeWithin(oneLine(text), 1000).text}`;
 
 const MENTION = /<@([A-Z0-9_]+)>/gu;
 const DATE = /<!date\^\d+\^[^|>]*\|([^>]*)>/gu;

@@ -2,6 +2,7 @@
 import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import { REFERENCE_IS_GIVEN } from "../../ops/index.js";
 import type { Frozen, OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 
@@ -36,7 +37,8 @@ interface Row {
   ticket_id: TicketId | null;
   unknown_since: Date | null;
   resolved_by_person: boolean;
-  confirmed_by: string[] | null;
+  settled_by: string[] | null;
+  reference_given: boolean;
   created_at: Date;
   updated_at: Date;
 }
@@ -46,9 +48,11 @@ const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.payment_intent, o.provider_subscription, o.provider_ref,
        o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
-       CASE WHEN o.status = 'CONFIRMED' AND o.resolved_by_person THEN (SELECT array_remove(ARRAY[r.by, r.second_by], NULL)
-         FROM resolutions r WHERE r.operation_id = o.id AND r.verb = 'confirm' AND r.state = 'applied'
-         ORDER BY r.operation_version DESC LIMIT 1) END AS confirmed_by,
+       CASE WHEN o.status IN ('CONFIRMED', 'REJECTED') AND o.resolved_by_person THEN (
+         SELECT array_remove(ARRAY[r.by, r.second_by], NULL) FROM resolutions r
+         WHERE r.operation_id = o.id AND r.verb = CASE o.status WHEN 'CONFIRMED' THEN 'confirm' ELSE 'reject' END AND r.state = 'applied'
+         ORDER BY r.operation_version DESC LIMIT 1) END AS settled_by,
+       ${REFERENCE_IS_GIVEN} AS reference_given,
        o.created_at, o.updated_at,
        f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
        coalesce((SELECT greatest(payment_left(p), 0) FROM payments p
@@ -107,7 +111,8 @@ function factsOf(row: Row): OperationFacts {
     ticketId: row.ticket_id,
     unknownSince: row.unknown_since,
     resolvedByPerson: row.resolved_by_person,
-    confirmedBy: row.confirmed_by ?? [],
+    settledBy: row.settled_by ?? [],
+    referenceGiven: row.reference_given,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
