@@ -138,6 +138,7 @@ const METHOD_SCOPES: Readonly<Record<string, readonly string[]>> = {
   "users.info": ["users:read"],
   "views.open": [],
   "views.publish": [],
+  "views.update": [],
 };
 const EVENT_SCOPES: Readonly<Record<string, readonly string[]>> = {
   app_home_opened: [],
