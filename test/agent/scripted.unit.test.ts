@@ -192,6 +192,15 @@ describe("a number that may be an amount and is not one for certain is handed ov
     expect(summary(moves)).toContain(reason);
   });
 
+  test("also where the customer's only order is meant: Refund 20", async () => {
+    const only = {
+      find_customer: { customer: { reference: "CUS-7" }, orders: [order("ORD-1").order], subscriptions: [] },
+    };
+    const moves = await play("Refund 20 please", { ...SHOP, ...only });
+    expect(amounts(moves)).toEqual([]);
+    expect(summary(moves)).toContain('says "20" without a currency, which may be the amount for ORD-1');
+  });
+
   test("and it is told how an amount is written, in the order's currency", async () => {
     expect(summary(await play("Refund ORD-1 5", SHOP))).toContain(
       'The ticket says "5" without a currency, which may be the amount for ORD-1: please write an amount with its currency, like £10.00 GBP.',
@@ -204,7 +213,7 @@ describe("a number that may be an amount and is not one for certain is handed ov
     "#ORD-1 arrived torn on 3 May 2026 at 14:30, please refund it in full",
     "Refund ORD-1, bought on 2026-05-03, not used for 30 days. Call +44 20 7946 0958, SW1A 1AA",
     "Refund ORD-1 of CUS-7 (TCK-12), c7@shop.example, since May 3rd, 2 weeks ago",
-    "Refund ORD-1, parcel JD0002233445566 came back at 2 pm. Order number 1",
+    "Refund ORD-1, @tom2 asks, parcel JD0002233445566 came back at 2 pm. Order number 1",
   ])("while other numbers ask for no amount: %s", async (ticket) => {
     const moves = await play(ticket, SHOP);
     expect(moves.flat()).toContainEqual({

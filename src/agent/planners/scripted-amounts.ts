@@ -167,7 +167,7 @@ function strayNumbers(rest: string): Doubt[] {
   const found: Doubt[] = [];
   for (const match of rest.matchAll(/(?:\p{Sc}\s?(?:[-+]\s?)?)?[^\s·]+/gu)) {
     const chunk = match[0].replace(/^["'([{<]+|["')\]}>.,;:!?]+$/gu, "");
-    if (!/[\p{N}\p{Sc}]/u.test(chunk) || /^[^@]+@[^@]+\.\p{L}|:\/\//u.test(chunk)) continue;
+    if (!/[\p{N}\p{Sc}]/u.test(chunk) || /^[^@]+@[^@]+\.\p{L}|^@\p{L}|:\/\//u.test(chunk)) continue;
     const at = match.index;
     const before = /\b([A-Z]{3})\s?$/.exec(wordsBefore(rest, at))?.[1] ?? "";
     const end = at + match[0].length;

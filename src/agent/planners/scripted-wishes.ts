@@ -50,14 +50,18 @@ const EVERYTHING =
   /\b(in full|full (?:refund|amount)|fully|everything|all of (?:it|them|ORD\S*|[A-Z]+-\S+)|the (?:whole|entire) (?:order|amount|sum)|whatever is left|all that is left|the rest)\b/i;
 
 /** A reference without a digit, where its beginning says that it is one. */
-const NAMED = /\b(?:ORD|ORDER|SUB)-[A-Z0-9]{2,32}(?:-[A-Z0-9]{1,32}){0,4}\b/gu;
+const NAMED =
+  /\b(?:ORD|ORDER|SUB)-[A-Z0-9]{2,32}(?:-[A-Z0-9]{1,32}){0,4}\b/gu; /** "Refund 20" names no order REFUND-20. */
+const PLAIN =
+  /^(?:REFUND|REIMBURSE|PAY|GIVE|SEND|BACK|OF|FOR|BY|TO|ON|WITH|ONLY|JUST|MINUS|ABOUT|IS|AND|THE|PLEASE)-/;
+
 export function readWishes(raw: string): Wishes {
   const text = plainSpelling(raw);
   const { emails, lookalikes } = findReferences(text);
   const { candidates } = findReferences(withoutAmounts(text));
   const cancels = CANCEL.test(text);
   const aboutSubscription = SUBSCRIPTION.test(text);
-  const spelled = candidates.filter((word) => /^[A-Z]{1,12}-\d[A-Z0-9-]*$/.test(word));
+  const spelled = candidates.filter((word) => /^[A-Z]{1,12}-\d[A-Z0-9-]*$/.test(word) && !PLAIN.test(word));
   const named = [...lookalikes, ...(text.match(NAMED) ?? [])];
   const references = [...new Set(named.length === 0 ? spelled : named)];
   return {
