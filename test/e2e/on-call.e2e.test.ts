@@ -154,10 +154,24 @@ describe("in quarantine, and nothing at the provider", () => {
         await desk.fill("U_ONC1");
         await desk.press("U_ONC2", "Agree", "reject");
         await inStatus(house, "ORD-7001", "REJECTED");
+        await stage.runIn(thread, "escalated");
+        const runSays = (standing: string): Promise<true> =>
+          stage.until(
+            `the run's message to say "${standing}"`,
+            async () =>
+              stage
+                .threadMessages(thread)
+                .some((one) => readable(one).includes(`Refund on order ORD-7001 – ${standing}`)) || undefined,
+          );
+        await runSays("not carried out, on on-call's word: the provider did not show it, which is no proof");
+        const heard = stage.threadMessages(thread).map(readable).join("\n");
+        expect(heard).not.toMatch(/No money moved|The provider refused/u);
+        expect(heard).toContain("Rejected by <@U_ONC1> and <@U_ONC2>.");
         await refundByHand(house, { payment: "pi_many_7001", amount: 18_000, names: id });
         await incident(house, "contradiction");
         await inStatus(house, "ORD-7001", "QUARANTINED");
         const again = await desk.cardSays(id, "Before this: *Reject* done by <@U_ONC1>, agreed by <@U_ONC2>");
+        await runSays("evidence against how it ended, with on-call");
         expect(readable(again)).toContain("Evidence came that contradicts how it had ended.");
         const shown = await desk.ops("U_ONC1", `show ${id}`);
         expect(shown).toMatch(/Incident: Contradicting evidence `inc_/);
@@ -166,6 +180,7 @@ describe("in quarantine, and nothing at the provider", () => {
         await desk.press("U_ONC2", "Confirm committed", id);
         await desk.fill("U_ONC2");
         await inStatus(house, "ORD-7001", "CONFIRMED");
+        await runSays("done");
         expect(await effects(house)).toEqual([18_000]);
         await house.assertAuditIntact();
       }),
