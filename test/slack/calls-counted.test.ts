@@ -46,6 +46,7 @@ const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
   "users.info": () => web.reads.users.info({ user: "U_AGENT" }),
   "views.open": () => web.interactive.views.open({ trigger_id: "t", view: modal }),
   "views.publish": () => web.interactive.views.publish({ user_id: "U_AGENT", view }),
+  "views.update": () => web.interactive.views.update({ view_id: "V_1", view: modal }),
 };
 
 describe("a 429 is counted by method and logged", () => {
