@@ -606,17 +606,3 @@ test("the scripted planner says what it is", async () => {
   ]);
   expect(await suite.committed()).toBe(1);
 });
-
-test.each([
-  ["Refund ORD-1001 5", 'The ticket says "5" without a currency'],
-  ["Refund ORD-1001 $-5.00", 'The ticket says "$-5.00", which reads as a negative amount'],
-])("%s moves no money with the scripted planner: a person is told what was read", async (ticket, told) => {
-  const started = await suite.start({ planner: scriptedPlanner() });
-  const { runId } = await started.fileConfirmed(ticket);
-  await started.pump();
-  const { run, calls } = await started.view(runId);
-  expect(run.state).toBe("escalated");
-  expect(JSON.stringify(calls)).toContain(JSON.stringify(told).slice(1, -1));
-  expect(await suite.payments.sandbox.control.effects()).toEqual([]);
-  expect(await started.operations()).toEqual([]);
-});
