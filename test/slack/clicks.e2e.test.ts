@@ -8,6 +8,16 @@ import { interactionForm, sendSigned } from "./support/signed.js";
 
 const { database, start, handledClicks, cardIn, whereItStands, click, votes, says } = withCards();
 
+/** A held operation's card, where only a user group makes supervisors. */
+async function heldForGroup(w: Awaited<ReturnType<typeof start>>) {
+  w.policy = {
+    ...w.policy,
+    roles: { ...w.policy.roles, supervisor: { usergroups: ["S_SUP"], users: [], limit: { GBP: 50_000n } } },
+  };
+  await hold(w);
+  return cardIn(w);
+}
+
 describe("a click", () => {
   test("delivered five times at once and by two people is one decision, and everybody hears who and when", async () => {
     const w = await start();
@@ -85,12 +95,7 @@ describe("a click", () => {
 
   test("by somebody who just lost the role is refused; one who just got it may", async () => {
     const w = await start();
-    w.policy = {
-      ...w.policy,
-      roles: { ...w.policy.roles, supervisor: { usergroups: ["S_SUP"], users: [], limit: { GBP: 50_000n } } },
-    };
-    await hold(w);
-    const card = await cardIn(w);
+    const card = await heldForGroup(w);
     await w.sandbox.control.setUserGroup("S_SUP", { users: ["U_AGENT2"] });
     await click(w, "U_SUP1", card, "Approve");
     await says(w, "U_SUP1", "you are not in it");
@@ -101,12 +106,7 @@ describe("a click", () => {
 
   test("while Slack does not say who is in the role is refused, and says so", async () => {
     const w = await start();
-    w.policy = {
-      ...w.policy,
-      roles: { ...w.policy.roles, supervisor: { usergroups: ["S_SUP"], users: [], limit: { GBP: 50_000n } } },
-    };
-    await hold(w);
-    const card = await cardIn(w);
+    const card = await heldForGroup(w);
     w.sandbox.control.addApiFault({
       method: "usergroups.users.list",
       kind: "error",

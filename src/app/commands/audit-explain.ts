@@ -86,9 +86,11 @@ function json({
   ticket,
   policyLoadedAt,
   audit,
+  referenceGiven,
 }: Explanation): Record<string, unknown> {
   return {
     operation: operationJson(operation),
+    referenceGiven,
     ticket: { id: operation.ticketId, ...ticket },
     policyHash: operation.policyHash,
     policyLoadedAt,
