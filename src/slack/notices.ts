@@ -36,7 +36,8 @@ export function createNotices(ctx: NoticesContext): Notices<Tx> {
   return {
     touch: (tx, subject) => touch(tx, ctx, subject),
     follow: async (tx, { kind, id }) => {
-      wakeCards(tx, ctx, await tx.sql<TouchedCard>("slack.card.follow", FOLLOW, [kind, id]));
+      const statement = kind === "run" ? FOLLOW_RUN : FOLLOW;
+      wakeCards(tx, ctx, await tx.sql<TouchedCard>("slack.card.follow", statement, [kind, id]));
     },
     repost: async (tx, subject) => {
       await tx.sql("slack.card.replace", REPLACE, [subject.kind, subject.id]);
@@ -155,6 +156,14 @@ const MOVED = `
 
 const FOLLOW = MOVED.replace(" AND slot LIKE '%!moved'", "");
 
+// $1 'run', $2 run. What was asked for in the place of an approval that was not needed any more is the run's to tell: those cards follow it.
+const LET_GO = FOLLOW.replace("kind = $1", "kind = 'approval' AND $1 = 'run'").replace(
+  "subject_id = $2",
+  "subject_id IN (SELECT id FROM approvals WHERE run_id = $2 AND end_code = 'binding_confirmed')",
+);
+const FOLLOW_RUN = `WITH of_run AS (${FOLLOW}), let_go AS (${LET_GO})
+  SELECT id, due FROM of_run UNION ALL SELECT id, due FROM let_go`;
+
 interface TouchedCard {
   id: string;
   /** Not held back by its interval, a pace or a backoff. */
@@ -225,7 +234,7 @@ async function approvalCards(tx: Tx, ctx: NoticesContext, id: string): Promise<T
 }
 
 async function threadCard(tx: Tx, ctx: NoticesContext, subject: SlottedSubject): Promise<TouchedCard[]> {
-  const rows = await tx.sql<TouchedCard & { ticket_id: TicketId; has_thread: boolean }>(
+  const rows = await tx.sql<TouchedCard & { ticket_id: TicketId | null; has_thread: boolean | null }>(
     "slack.card.thread",
     `WITH place AS (
        SELECT t.id, coalesce(t.channel_id, $4) AS channel_id, t.thread_ts FROM tickets t
@@ -233,12 +242,15 @@ async function threadCard(tx: Tx, ctx: NoticesContext, subject: SlottedSubject):
           WHEN 'binding' THEN $3 ELSE (SELECT ticket_id FROM runs WHERE id = $3) END),
      card AS (
        INSERT INTO slack_cards (id, kind, subject_id, slot, channel_id, thread_ts, due_at)
-       SELECT $1, $2, $3, 'thread', channel_id, thread_ts, countersign_now() FROM place ${AGAIN})
-     SELECT card.id, card.due, place.id AS ticket_id, place.thread_ts IS NOT NULL AS has_thread FROM card, place`,
+       SELECT $1, $2, $3, 'thread', channel_id, thread_ts, countersign_now() FROM place ${AGAIN}),
+     let_go AS (${LET_GO.replace("$2", "$3").replace("$1", "$2")})
+     SELECT card.id, card.due, place.id AS ticket_id, place.thread_ts IS NOT NULL AS has_thread FROM card, place
+     UNION ALL SELECT id, due, NULL, NULL FROM let_go`,
     [ctx.ids.next("card_"), subject.kind, subject.id, ctx.config.channels.tickets],
   );
-  const [row] = rows;
-  if (row !== undefined && !row.has_thread) await touchTicketMessage(tx, ctx, row.ticket_id);
+  for (const { ticket_id, has_thread } of rows) {
+    if (ticket_id !== null && has_thread === false) await touchTicketMessage(tx, ctx, ticket_id);
+  }
   return rows;
 }
 

@@ -71,6 +71,31 @@ describe("a card that was made before the customer was confirmed", () => {
   });
 });
 
+describe("a card that the filer's word made needless", () => {
+  it("says in both places what was done in its place, and follows it", { timeout: LONG_MS }, async () => {
+    const { stage, world } = house;
+    const before = await world.payments.control.counts();
+    const thread = await stage.file("U_AGENT", "Order ORD-7008: refund £20.00 please.");
+    await stage.runIn(thread, "awaiting_approval");
+    await stage.messageWith(thread, "Approve");
+    await stage.confirmBinding(thread);
+    await stage.runIn(thread, "resolved");
+    const [done] = (await stage.operations()).filter(
+      ({ orderRef, status }) => orderRef === "ORD-7008" && status === "CONFIRMED",
+    );
+    const sentence = `It was asked for again as operation ${done?.id}, which the policy allows without an approver. Refunded £20.00 GBP. Reference re_`;
+    await stage.until("both cards to say what came of it", async () => {
+      const inChannel = world.slack.control.messages("U_SUP1", "C_APPR");
+      const saying = [...shown(thread), ...inChannel].filter((message) =>
+        blocksOf(message).includes(sentence),
+      );
+      return saying.length === 2 && saying.every((message) => blocksOf(message).includes("<@U_AGENT>"));
+    });
+    const after = await world.payments.control.counts();
+    expect(after.committed - before.committed).toBe(1);
+  });
+});
+
 describe("the end of an approved refund", () => {
   it("is told by one message; the card says what came of it without saying it all again", {
     timeout: LONG_MS,

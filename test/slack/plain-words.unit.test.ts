@@ -69,6 +69,42 @@ describe("a small refund that the filer's word lets go", () => {
     }
   });
 
+  const NEXT = "op_0192d3a4b5c6d7e8f90a1b2c3d4e5f61" as const;
+  const ALONE = `It was asked for again as operation ${NEXT}, which the policy allows without an approver.`;
+  const confirmed = { code: "refunded", detail: "" };
+
+  test.each([
+    ["PREPARED", {}, `${ALONE} Not sent yet.`],
+    ["OUTCOME_UNKNOWN", {}, `${ALONE} Sent; the outcome is not known yet and is being checked.`],
+    ["CONFIRMED", { result: confirmed }, `${ALONE} Refunded £10.00 GBP. Reference re_1.`],
+    [
+      "AWAITING_APPROVAL",
+      {},
+      `It was asked for again as operation ${NEXT} and is held for another reason; its own card asks.`,
+    ],
+    ["DENIED", {}, `It was asked for again as operation ${NEXT}. Nothing was sent.`],
+    [
+      "CONFIRMED",
+      { result: confirmed, approvedBy: ["U_SUP1"] },
+      `It was asked for again as operation ${NEXT}. Refunded £10.00 GBP. Reference re_1.`,
+    ],
+  ] as const)(
+    "says which operation went on in its place and what came of it: %s %o",
+    (status, facts, sentence) => {
+      const instead = operationOf({ ...facts, id: NEXT, status, amountMinor: 1_000n });
+      const card = approvalCard({ ...view, approval, operation, instead, confirmedBy: "U_AGENT" });
+      expect(JSON.stringify(card.blocks)).toContain(sentence);
+      expect(card.text).toContain(sentence);
+      expect(JSON.stringify(card.blocks)).toContain("The customer was confirmed by <@U_AGENT>.");
+    },
+  );
+
+  test("until there is one says where it will be told", () => {
+    expect(said(approvalCard({ ...view, approval, operation }))).toContain(
+      "It is judged anew; the ticket's thread tells what comes of it.",
+    );
+  });
+
   test("answers a late click so, too", () => {
     const decision = {
       state: "VOIDED" as const,

@@ -56,6 +56,10 @@ export interface ApprovalView {
   readonly successor: boolean;
   /** The ticket's customer is confirmed now, whatever it was when the card was made. */
   readonly customerConfirmed: boolean;
+  /** Who confirmed the ticket's customer; null: nobody. */
+  readonly confirmedBy: string | null;
+  /** Of an approval that was not needed any more: the operation that was asked for in its place. */
+  readonly instead: OperationFacts | null;
 }
 
 /** How much of a planner's reason, a note or a policy sentence a card shows; the rest is one click away. */
@@ -327,7 +331,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
           ),
         ];
   const standing = standingLine(view);
-  const vouched = confirmedLine(operation);
+  const vouched = confirmedLine(view.instead ?? operation);
   const { approversNeeded } = approval;
   const given = approversNeeded - missingVotes(approval);
   const counted = approval.state === "PENDING" && (approversNeeded > 1 || given > 0);
@@ -343,6 +347,9 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
         ? [ours(withLocalTimes(standing))]
         : [theirs(standing, NOTE_MAX * 2)]),
     ...(vouched === null ? [] : [note(vouched)]),
+    ...(approval.endCode === "binding_confirmed" && view.confirmedBy !== null
+      ? [note(`The customer was confirmed by ${mentionUser(view.confirmedBy)}.`)]
+      : []),
     ...(operation.notBefore !== null && operation.status === "PREPARED"
       ? [
           note(
@@ -384,7 +391,7 @@ function standingLine(view: ApprovalView): string | null {
     case "VOIDED":
       return [
         voidedBecause(approval),
-        approval.endCode === "binding_confirmed" ? "" : "Nothing was sent.",
+        approval.endCode === "binding_confirmed" ? insteadSentence(view.instead) : "Nothing was sent.",
         view.successor ? "A new card asks again." : "",
       ]
         .filter((part) => part !== "")
@@ -401,6 +408,18 @@ export function voidedBecause({ binding, endCode, endDetail }: Approval): string
   }
   return asSentence(endDetail ?? "It does not fit the present state any more.");
 }
+
+/** What came of what needs no approval any more: it was asked for again, as an operation of its own. */
+function insteadSentence(instead: OperationFacts | null): string {
+  if (instead === null) return "It is judged anew; the ticket's thread tells what comes of it.";
+  const again = `It was asked for again as operation ${instead.id}`;
+  if (instead.status === "AWAITING_APPROVAL")
+    return `${again} and is held for another reason; its own card asks.`;
+  const alone = !ENDED_UNSENT.has(instead.status) && instead.approvedBy.length === 0;
+  return `${again}${alone ? ", which the policy allows without an approver" : ""}. ${resultOf(instead)}`;
+}
+
+const ENDED_UNSENT: ReadonlySet<OperationFacts["status"]> = new Set(["DENIED", "EXPIRED", "VOIDED"]);
 
 /** The card's first words once it is no longer a question. */
 function headline({ approval, operation }: ApprovalView): string {
@@ -446,7 +465,9 @@ export function approvalText(view: ApprovalView): string {
     );
     const note =
       approval.denyNote === null ? "" : escapeWithin(oneLine(`Note: ${approval.denyNote}`), 300).text;
-    return [said, confirmedLine(view.operation) ?? "", ...who, note].filter((part) => part !== "").join(" ");
+    return [said, confirmedLine(view.instead ?? view.operation) ?? "", ...who, note]
+      .filter((part) => part !== "")
+      .join(" ");
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;

@@ -2,9 +2,10 @@
 import { getApproval, standingOf, successorOf } from "../../approvals/index.js";
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
-import type { ApprovalId } from "../../domain/ids.js";
+import type { ApprovalId, OperationId } from "../../domain/ids.js";
 import { getTicket } from "../../runs/index.js";
 import { type ApprovalView, isConfirmed } from "../cards/approval-card.js";
+import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation } from "./operation.js";
 
@@ -26,5 +27,18 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
     waitsFor,
     successor,
     customerConfirmed: isConfirmed(approval, ticket),
+    confirmedBy: ticket?.binding === "confirmed" ? ticket.boundBy : null,
+    instead: approval.endCode === "binding_confirmed" ? await askedInstead(db, approval.operationId) : null,
   };
+}
+
+/** $1 operation that was let go. The next one of the same intent is what its run, or somebody faster, asked for in its place. */
+const ASKED_INSTEAD = `
+SELECT n.id FROM operations o JOIN LATERAL (
+  SELECT id FROM operations WHERE key = o.key AND id > o.id ORDER BY id LIMIT 1) n ON true
+WHERE o.id = $1`;
+
+async function askedInstead(db: SqlRunner, id: OperationId): Promise<OperationFacts | null> {
+  const [next] = await db.sql<{ id: OperationId }>("slack.asked_instead", ASKED_INSTEAD, [id]);
+  return next === undefined ? null : readOperation(db, next.id);
 }

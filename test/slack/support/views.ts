@@ -169,7 +169,15 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
     createdAt: AT,
     updatedAt: AT,
   };
-  return { approval, operation, waitsFor: 0, successor: false, customerConfirmed: false };
+  return {
+    approval,
+    operation,
+    waitsFor: 0,
+    successor: false,
+    customerConfirmed: false,
+    confirmedBy: null,
+    instead: null,
+  };
 }
 
 export function ticketOf(changes: Partial<Ticket> = {}): Ticket {
