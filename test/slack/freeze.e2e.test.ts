@@ -61,9 +61,11 @@ describe("a freeze", () => {
     await ops(w, "U_ONC1", "freeze refund the provider answers oddly");
     const frozen = await cardWith(w, "Refunds are frozen");
     expect(readable(frozen)).toMatch(
-      /\*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>\. An approval is recorded as your vote; nothing is sent until on-call thaws\./u,
+      /\*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>: the provider answers oddly\. An approval is recorded as your vote; nothing is sent until on-call thaws\./u,
     );
-    expect(frozen.text).toMatch(/^Approval needed: .* Refunds are frozen since .* UTC: nothing is sent/u);
+    expect(frozen.text).toMatch(
+      /^Approval needed: .* Refunds are frozen since .* UTC by <@U_ONC1>: the provider answers oddly\. Nothing is sent/u,
+    );
     const home = await homeWith(w, "U_SUP1", "Refunds are frozen");
     expect(home.indexOf("Refunds are frozen")).toBeLessThan(home.indexOf("Approvals for you"));
 
@@ -77,7 +79,10 @@ describe("a freeze", () => {
     await waitFor(() =>
       answers(w.sandbox, "U_SUP1", "C_APPR").find((one) => one.includes("Not sent: sending")),
     );
-    await cardWith(w, "Not sent: sending is frozen until on-call turns it on again.");
+    const approved = await cardWith(w, "Not sent: sending is frozen until on-call turns it on again.");
+    expect(readable(approved)).toMatch(
+      /\*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>: the provider answers oddly\. Nothing is sent/u,
+    );
     expect(cards(w).map(readable).join()).not.toContain("An approval is recorded as your vote");
     const waits = await hold(w, { orderRef: "ORD-10042", amountMinor: 7_000n });
     await cardWith(w, "An approval is recorded as your vote");

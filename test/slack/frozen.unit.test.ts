@@ -6,13 +6,23 @@ import type { RunState } from "../../src/domain/run.js";
 import { approvalCard, plainApprovalCard } from "../../src/slack/cards/approval-card.js";
 import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
 import { frozenSentence } from "../../src/slack/cards/frozen.js";
-import { opsPost } from "../../src/slack/cards/posts.js";
+import { opsPost, replayedPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
 import { type Frozen, outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { approvalViewOf, operationOf, runOf, TOM_REFUND } from "./support/views.js";
 
 const SINCE = new Date("2026-11-29T11:30:00Z");
-const switched = (kind: Frozen["kind"] = "refund", by = "U_ONC1"): Frozen => ({ kind, since: SINCE, by });
+const switched = (kind: Frozen["kind"] = "refund", by = "U_ONC1"): Frozen => ({
+  kind,
+  since: SINCE,
+  by,
+  reason: "provider <b> answers oddly",
+});
+/** As they stand on cards, and in what is read aloud. */
+const SWITCH =
+  "*Refunds are frozen* since <!date^1795951800^{date_short_pretty} {time}|29 Nov 2026, 11:30 UTC> by <@U_ONC1>: provider &lt;b&gt; answers oddly.";
+const SWITCH_TEXT =
+  "Refunds are frozen since 29 Nov 2026, 11:30 UTC by <@U_ONC1>: provider &lt;b&gt; answers oddly. Nothing is sent until on-call thaws.";
 
 function viewOf(state: "PENDING" | "APPROVED" | "RELEASED", frozen: boolean) {
   const view = approvalViewOf({
@@ -33,11 +43,28 @@ describe.each(["APPROVED", "RELEASED"] as const)("the card of a %s approval", (s
     expect(shown(state, false)).toContain("Not sent yet.");
     expect(shown(state, false)).not.toContain("frozen");
   });
+
+  test.each([approvalCard, plainApprovalCard])("says once since when, by whom and why: %o", (card) => {
+    const frozen = card(viewOf(state, true));
+    expect(
+      JSON.stringify(frozen.blocks).split(`${SWITCH} Nothing is sent until on-call thaws.`),
+    ).toHaveLength(2);
+    expect(frozen.text.split(SWITCH_TEXT)).toHaveLength(2);
+    expect(JSON.stringify(frozen)).not.toContain("recorded as your vote");
+  });
+
+  test.each(["DISPATCHED", "OUTCOME_UNKNOWN", "CONFIRMED"] as const)(
+    "says nothing of it once it is %s",
+    (status) => {
+      const view = viewOf(state, true);
+      const sent = approvalCard({ ...view, operation: { ...view.operation, status } });
+      if (state === "RELEASED") expect(JSON.stringify(sent)).not.toContain("since <!date");
+    },
+  );
 });
 
 describe("the card of a waiting approval", () => {
-  const SAID =
-    "*Refunds are frozen* since <!date^1795951800^{date_short_pretty} {time}|29 Nov 2026, 11:30 UTC> by <@U_ONC1>. An approval is recorded as your vote; nothing is sent until on-call thaws.";
+  const SAID = `${SWITCH} An approval is recorded as your vote; nothing is sent until on-call thaws.`;
 
   test.each([
     ["with all its blocks", approvalCard],
@@ -47,9 +74,7 @@ describe("the card of a waiting approval", () => {
     (_how, card) => {
       const frozen = card(viewOf("PENDING", true));
       expect(JSON.stringify(frozen.blocks).split(SAID)).toHaveLength(2);
-      expect(frozen.text).toContain(
-        "Refunds are frozen since 29 Nov 2026, 11:30 UTC: nothing is sent until on-call thaws.",
-      );
+      expect(frozen.text).toContain(SWITCH_TEXT);
       const thawed = card(viewOf("PENDING", false));
       expect(`${JSON.stringify(thawed.blocks)}${thawed.text}`).not.toMatch(/frozen|thaw/u);
     },
@@ -80,15 +105,16 @@ describe("the run's card", () => {
   const title = (status: OperationStatus, state: RunState, frozen: Frozen | null): string => {
     const about = operationOf({ status, frozen });
     const { text, blocks } = runCard(runOf({ state, prose: "", ending: null, calls: [], about }));
-    return `${text} | ${JSON.stringify(blocks[0])}`;
+    return `${text} | ${JSON.stringify(blocks.slice(0, 2))}`;
   };
 
   test.each([
     ["AWAITING_APPROVAL", "awaiting_approval", "Waiting for an approval"],
     ["PREPARED", "waiting", "Waiting to be sent"],
   ] as const)("whose operation is %s says in its title that sending is frozen", (status, state, plain) => {
-    expect(title(status, state, switched())).toContain(`${plain}. Refunds are frozen.`);
+    expect(title(status, state, switched())).toContain(`${plain}. ${SWITCH_TEXT}`);
     expect(title(status, state, switched())).toContain(`*${plain}* – refunds are frozen`);
+    expect(title(status, state, switched())).toContain(`${SWITCH} Nothing is sent until on-call thaws.`);
     expect(title(status, state, null)).not.toContain("frozen");
   });
 
@@ -170,6 +196,14 @@ describe("the ticket's thread", () => {
     expect(standingOf(operation)).toBe(`allowed, ${step}`);
     expect(standingOf({ ...operation, approvedBy: ["U_SUP1"] })).toBe(`approved, ${step}`);
     expect(outcomeOf(operation)).toContain(sentence);
+  });
+
+  test("the answer to a request that was made before says since when, by whom and why", () => {
+    const post = (frozen: Frozen | null) =>
+      replayedPost(operationOf({ status: "PREPARED", frozen }), "tkt_0192d3a4b5c6d7e8f90a1b2c3d4e5f60");
+    expect(JSON.stringify(post(switched()).blocks)).toContain(SWITCH);
+    expect(post(switched()).text).toContain(SWITCH_TEXT);
+    expect(JSON.stringify(post(null))).not.toContain("frozen");
   });
 
   test.each(["DISPATCHED", "CONFIRMED", "OUTCOME_UNKNOWN", "DENIED"] as const)(

@@ -122,7 +122,7 @@ describe("an approval in Home", () => {
 });
 
 describe("what is frozen", () => {
-  const frozen = [{ kind: "refund", since: AT, by: "U_ONC1" }] as const;
+  const frozen = [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }] as const;
   const top = (facts: Partial<HomeFacts>): string => JSON.stringify(home({ frozen, ...facts }).blocks[0]);
   const oncall = { unknown: [], quarantined: [], frozen: [] };
 
@@ -147,7 +147,7 @@ describe("a full Home", () => {
     stoppable: Array.from({ length: HOME_STOPPABLE }, (_unused, n) => held(100 + n, { state: "APPROVED" })),
     tickets: Array.from({ length: HOME_TICKETS }, () => listedRunOf()),
     oncall: { unknown: [], quarantined: [], frozen: [] },
-    frozen: [{ kind: "refund", since: AT, by: "U_ONC1" }],
+    frozen: [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }],
   };
 
   test("keeps to Slack's hundred blocks with whole cards only, and says that there are more", () => {
@@ -190,7 +190,7 @@ describe("the parts of Home", () => {
       approvals: approvals(held(1), held(2)),
       stoppable: [held(3, { state: "APPROVED" })],
       oncall: { unknown: [], quarantined: [], frozen: [] },
-      frozen: [{ kind: "refund", since: AT, by: "U_ONC1" }],
+      frozen: [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }],
     });
     const types = blocks.map(({ type }) => type);
     expect(types.filter((type) => type === "divider")).toHaveLength(6);

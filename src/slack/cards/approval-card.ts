@@ -34,11 +34,12 @@ import { withoutAddresses } from "../text/addresses.js";
 import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, withLocalTimes } from "../text/time.js";
 import { changeSentence } from "./changes.js";
-import { frozenSentence, frozenText } from "./frozen.js";
+import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js";
 import {
   amountOf,
   consequenceOf,
   FROZEN,
+  type Frozen,
   furtherAskedBy,
   kindName,
   type OperationFacts,
@@ -170,11 +171,13 @@ function scopeText({ binding }: Approval, operation: OperationFacts): string {
   return `Refund of ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}${again}`;
 }
 
-/** Said where a decision is still asked for; a decided card says it of what became of it. */
-function frozenBlocks({ approval, operation }: ApprovalView): KnownBlock[] {
-  return approval.state === "PENDING" && operation.frozen !== null
-    ? [ours(frozenSentence(operation.frozen))]
-    : [];
+/** The switch that holds back what is asked for here or went on in its place. */
+const frozenOf = ({ operation, instead }: ApprovalView): Frozen | null => heldBackBy(instead ?? operation);
+
+function frozenBlocks(view: ApprovalView): KnownBlock[] {
+  const frozen = frozenOf(view);
+  if (frozen === null) return [];
+  return [ours(view.approval.state === "PENDING" ? frozenSentence(frozen) : frozenSince(frozen))];
 }
 
 function changesBlocks(approval: Approval): KnownBlock[] {
@@ -456,6 +459,8 @@ export function approvalText(view: ApprovalView): string {
   const { approval } = view;
   const { binding } = approval;
   const what = `${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`;
+  const switched = frozenOf(view);
+  const frozen = switched === null ? "" : frozenText(switched);
   if (approval.state !== "PENDING") {
     const dead = approval.state === "VOIDED" ? `${voidedWords(approval)}: ` : "";
     const said = escapeWithin(oneLine(`${what}. ${dead}${standingLine(view) ?? ""}`), 1200).text;
@@ -465,14 +470,13 @@ export function approvalText(view: ApprovalView): string {
     );
     const note =
       approval.denyNote === null ? "" : escapeWithin(oneLine(`Note: ${approval.denyNote}`), 300).text;
-    return [said, confirmedLine(view.instead ?? view.operation) ?? "", ...who, note]
+    return [said, frozen, confirmedLine(view.instead ?? view.operation) ?? "", ...who, note]
       .filter((part) => part !== "")
       .join(" ");
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
   const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed)[0] ?? ""), 400).text;
-  const frozen = view.operation.frozen === null ? "" : frozenText(view.operation.frozen);
   return `${head} ${frozen} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
     / {2,}/gu,
     " ",

@@ -16,6 +16,7 @@ import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLin
 import { withLocalTimes } from "../text/time.js";
 import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";
+import { frozenSince, frozenText, heldBackBy } from "./frozen.js";
 import { INCIDENT_KINDS, incidentTitle } from "./incident-card.js";
 import { freezeName, nothingNew, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
@@ -85,7 +86,8 @@ export function replayedPost(operation: OperationFacts, ticketId: TicketId): Mes
     operation.kind === "refund" &&
     MAY_BE_FURTHER.has(operation.status) &&
     operation.leftMinor >= operation.amountMinor;
-  return sentencePost(
+  const frozen = heldBackBy(operation);
+  const post = sentencePost(
     `This was asked for before, so nothing is done a second time. ${outcomeOf(operation)}`,
     further
       ? [
@@ -100,6 +102,11 @@ export function replayedPost(operation: OperationFacts, ticketId: TicketId): Mes
         ]
       : [],
   );
+  if (frozen === null) return post;
+  return {
+    text: `${post.text} ${frozenText(frozen)}`,
+    blocks: [...post.blocks, note(frozenSince(frozen))],
+  };
 }
 
 export function modelPost(text: string, planner: string): Message {

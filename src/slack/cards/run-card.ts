@@ -13,7 +13,8 @@ import { ACTIONS } from "../actions.js";
 import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
-import { frozenWords, isHeldBack, type OperationFacts, standingOf } from "./sentences.js";
+import { frozenSince, frozenText, heldBackBy } from "./frozen.js";
+import { type Frozen, frozenWords, type OperationFacts, standingOf } from "./sentences.js";
 
 export interface RunCardView {
   readonly view: RunView;
@@ -30,7 +31,8 @@ export function runCard(card: RunCardView): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
   const title = waitsToBeSent(card) ? "Waiting to be sent" : runTitle(run.state);
-  const frozen = ended ? "" : heldBack(card);
+  const switches = ended ? [] : heldBack(card);
+  const frozen = switches.map(({ kind }) => lowered(frozenWords(kind))).join(", ");
   // What ended it, and the planner's last words, stand in messages of their own by then.
   const words = ended ? null : lastWords(turns);
   const added = notes.filter((one) => !one.author.startsWith("system:")).length;
@@ -38,6 +40,7 @@ export function runCard(card: RunCardView): Message {
     ours(
       `*${title}*${frozen === "" ? "" : ` – ${frozen}`}${run.cancelRequestedBy !== null && !ended ? " (stopping)" : ""}`,
     ),
+    ...switches.map((one) => note(frozenSince(one))),
     ...stepsBlocks(card),
     ...(words === null ? [] : [attributed(`_${markerOf(run.planner)}_`, words, WORDS_MAX)]),
     note(
@@ -67,7 +70,7 @@ export function runCard(card: RunCardView): Message {
       { action: ACTIONS.runDetails, text: "Details", value: run.id, says: "Details of this run" },
     ]),
   ];
-  return withinLimits({ text: frozen === "" ? `${title}.` : `${title}. ${capital(frozen)}.`, blocks }, 2);
+  return withinLimits({ text: [`${title}.`, ...switches.map(frozenText)].join(" "), blocks }, 2);
 }
 
 /** Nothing that it waits for has left: there is no outcome yet to wait for. */
@@ -76,18 +79,13 @@ function waitsToBeSent({ view, operations }: RunCardView): boolean {
   return view.run.state === "waiting" && open.length > 0 && open.every(({ status }) => status === "PREPARED");
 }
 
-/** "refunds are frozen", where a switch holds back what the run waits for; nothing otherwise. */
-function heldBack({ operations }: RunCardView): string {
-  const kinds = new Set(
-    [...operations.values()].flatMap((one) =>
-      one.frozen !== null && isHeldBack(one) ? [one.frozen.kind] : [],
-    ),
-  );
-  return [...kinds].map((kind) => lowered(frozenWords(kind))).join(", ");
+/** The switches that hold back what the run waits for. */
+function heldBack({ operations }: RunCardView): readonly Frozen[] {
+  const switches = [...operations.values()].map(heldBackBy).filter((one) => one !== null);
+  return [...new Map(switches.map((one) => [one.kind, one])).values()];
 }
 
 const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function runTitle(state: RunState): string {
   switch (state) {

@@ -21,6 +21,8 @@ export interface Frozen {
   readonly kind: OperationKind | "all";
   readonly since: Date | null;
   readonly by: string | null;
+  /** What whoever turned it gave as the reason. */
+  readonly reason: string | null;
 }
 
 /** An operation as cards and threads show it. Amounts in minor units. */

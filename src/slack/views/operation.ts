@@ -32,6 +32,7 @@ interface Row {
   frozen_kind: Frozen["kind"] | null;
   frozen_at: Date | null;
   frozen_by: string | null;
+  frozen_reason: string | null;
   approved_by: string[];
   filers: string[];
   ticket_id: TicketId | null;
@@ -54,14 +55,14 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
          ORDER BY r.operation_version DESC LIMIT 1) END AS settled_by,
        ${REFERENCE_IS_GIVEN} AS reference_given,
        o.created_at, o.updated_at,
-       f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by,
+       f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by, f.reason AS frozen_reason,
        coalesce((SELECT greatest(payment_left(p), 0) FROM payments p
          WHERE p.order_id = o.order_id), 0) AS left_minor,
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
   FROM operations o JOIN customers c ON c.id = o.customer_id
-  LEFT JOIN LATERAL (SELECT kind, at, by FROM freeze_switches WHERE frozen AND kind IN ('all', o.kind)
+  LEFT JOIN LATERAL (SELECT kind, at, by, reason FROM freeze_switches WHERE frozen AND kind IN ('all', o.kind)
     ORDER BY at, kind LIMIT 1) f ON true
  WHERE o.id = ANY ($1)`;
 
@@ -105,7 +106,14 @@ function factsOf(row: Row): OperationFacts {
     quarantineReason: row.quarantine_reason,
     notBefore: row.not_before,
     frozen:
-      row.frozen_kind === null ? null : { kind: row.frozen_kind, since: row.frozen_at, by: row.frozen_by },
+      row.frozen_kind === null
+        ? null
+        : {
+            kind: row.frozen_kind,
+            since: row.frozen_at,
+            by: row.frozen_by,
+            reason: row.frozen_reason,
+          },
     approvedBy: row.approved_by,
     filers: row.filers,
     ticketId: row.ticket_id,

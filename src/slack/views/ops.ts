@@ -150,7 +150,7 @@ export async function readFreeze(db: SqlRunner, kind: FreezeKind): Promise<ThawC
 export async function readFrozen(db: SqlRunner): Promise<readonly Frozen[]> {
   return db.sql<Frozen>(
     "slack.frozen",
-    `SELECT kind, at AS since, by FROM freeze_switches WHERE frozen ORDER BY kind <> 'all', kind`,
+    `SELECT kind, at AS since, by, reason FROM freeze_switches WHERE frozen ORDER BY kind <> 'all', kind`,
   );
 }
 
