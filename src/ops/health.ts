@@ -12,6 +12,9 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
     pending: number;
     oldest_pending: Date | null;
     incidents: number;
+    cooling: number;
+    cooling_first: Date | null;
+    cooling_last: Date | null;
   }>("ops.health", OPEN);
   const due = await ctx.db.sql<DueRow>("ops.backlog", BACKLOG);
   return {
@@ -19,6 +22,10 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
     parts: [await databasePart(ctx), workerPart(due), ...(await ctx.healthParts())],
     counts: await openCounts(ctx.db),
     oldestUnknownAt: row?.oldest_unknown ?? null,
+    coolingOff:
+      row === undefined || row.cooling_first === null || row.cooling_last === null
+        ? null
+        : { count: row.cooling, firstUntil: row.cooling_first, lastUntil: row.cooling_last },
     pendingApprovals: row?.pending ?? 0,
     oldestPendingAt: row?.oldest_pending ?? null,
     openIncidents: row?.incidents ?? 0,
@@ -69,7 +76,10 @@ const OPEN = `
 SELECT (SELECT min(unknown_since) FROM operations WHERE due_at IS NOT NULL AND unknown_since IS NOT NULL) AS oldest_unknown,
   (SELECT count(*)::int FROM approvals WHERE state = 'PENDING') AS pending,
   (SELECT min(created_at) FROM approvals WHERE state = 'PENDING') AS oldest_pending,
-  (SELECT count(*)::int FROM incidents WHERE status = 'open') AS incidents`;
+  (SELECT count(*)::int FROM incidents WHERE status = 'open') AS incidents,
+  cooling.count AS cooling, cooling.first AS cooling_first, cooling.last AS cooling_last
+FROM (SELECT count(*)::int, min(not_before) AS first, max(not_before) AS last FROM operations
+  WHERE due_at IS NOT NULL AND status = 'PREPARED' AND not_before > countersign_now()) AS cooling`;
 
 /** Rows that may be due for long although everything works, by table. SQL conditions. */
 const NOT_LATE: Readonly<Record<string, string>> = {

@@ -237,6 +237,8 @@ export interface HealthView {
   readonly parts: readonly HealthPart[];
   readonly counts: Readonly<Partial<Record<OperationStatus, number>>>;
   readonly oldestUnknownAt: Date | null;
+  /** Approved operations that are not sent before a time that has not come; null: none. */
+  readonly coolingOff: { readonly count: number; readonly firstUntil: Date; readonly lastUntil: Date } | null;
   readonly pendingApprovals: number;
   readonly oldestPendingAt: Date | null;
   readonly openIncidents: number;

@@ -245,6 +245,7 @@ describe("the headline of health", () => {
       pendingApprovals: 0,
       oldestPendingAt: null,
       oldestUnknownAt: null,
+      coolingOff: null,
       openIncidents,
     } as unknown as HealthView;
     return JSON.stringify(opsHealth(view, new Date(0)).blocks[0]);

@@ -20,7 +20,7 @@ import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
-import { showText } from "./show-text.js";
+import { showText, subjectOf } from "./show-text.js";
 import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
@@ -63,7 +63,7 @@ export async function list(options: ListOptions): Promise<void> {
           row.orderRef ?? row.subscriptionRef ?? "",
           row.customerRef,
           utcSecond(row.createdAt),
-          again.has(row.id) ? `asked for again: ${again.get(row.id)}` : "",
+          again.has(row.id) ? `asked for again: ${again.get(row.id)}` : coolingText(row),
         ]),
       ]),
     );
@@ -196,12 +196,23 @@ async function byPrefix(db: Db, text: string): Promise<OperationId> {
   const [only] = found;
   if (only === undefined) throw new CommandFailure(`There is no operation ${text}.`);
   if (found.length > 1) {
+    const meant = await Promise.all(found.map((one) => getOperation(db, one)));
+    const lines = meant.flatMap((one) => (one === null ? [] : [candidateText(one)]));
+    const more = found.length === SUGGESTIONS ? "\nThere may be more: add a few characters." : "";
     throw new CommandFailure(
-      `${text} is the beginning of several operations:\n${found.map((one) => `  ${one}`).join("\n")}`,
+      `${text} is the beginning of several operations:\n${lines.map((line) => `  ${line}`).join("\n")}${more}`,
     );
   }
   return only;
 }
+
+/** Enough to see which one is meant, as Slack shows it: "op_…  CONFIRMED  refund £20.00 GBP on ORD-1, 29 Nov 2026, …". */
+const candidateText = (operation: Operation): string =>
+  `${operation.id}  ${operation.status}  ${subjectOf(operation)}, ${utcSecond(operation.createdAt)}`;
+
+/** Of what is approved and rests. */
+const coolingText = ({ status, notBefore }: Operation): string =>
+  status === "PREPARED" && notBefore !== null ? `cooling off, not sent before ${utcSecond(notBefore)}` : "";
 
 const amountOf = (operation: Operation): string =>
   operation.amountMinor === 0n ? "" : formatMoney(money(operation.amountMinor, operation.currency));

@@ -40,8 +40,14 @@ const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max
 export function operationLine(operation: Operation): string {
   const amount = operation.kind === "refund" ? ` ${esc(formatMoney(operation))}` : "";
   const target = operation.orderRef ?? operation.subscriptionRef ?? "";
-  return `\`${operation.id}\` ${statusWord(operation.status)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}`;
+  return `\`${operation.id}\` ${statusWord(operation.status)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
 }
+
+/** Of what is approved and rests: true before and after its time, as long as it has not left. */
+const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefore">): string =>
+  status === "PREPARED" && notBefore !== null
+    ? ` · not sent before ${localTime(notBefore)} (cooling off)`
+    : "";
 
 const statusWord = (status: OperationStatus): string => status.toLowerCase().replaceAll("_", " ");
 
@@ -328,6 +334,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
   const title = healthTitle(bad.length > 0, view);
   const facts = [
     `Open: ${countsText(view.counts)}.`,
+    ...coolingFacts(view.coolingOff),
     `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
     view.oldestUnknownAt === null
       ? "Nothing is unknown."
@@ -344,6 +351,16 @@ export function opsHealth(view: HealthView, now: Date): Message {
       ...(frozen.length === 0 ? [note("Nothing is frozen.")] : [ours(frozen.join("\n"))]),
     ],
   };
+}
+
+function coolingFacts(cooling: HealthView["coolingOff"]): string[] {
+  if (cooling === null) return [];
+  const { count, firstUntil, lastUntil } = cooling;
+  return count === 1
+    ? [`Cooling off: 1 operation, not sent before ${localTime(lastUntil)}.`]
+    : [
+        `Cooling off: ${count} operations, the first not sent before ${localTime(firstUntil)}, the last not before ${localTime(lastUntil)}.`,
+      ];
 }
 
 /** The one line that everybody reads: what does not work, what is not sent and what waits for a person, before any "healthy". */
