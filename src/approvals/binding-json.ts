@@ -16,7 +16,16 @@ const world = z.strictObject({
   order: z
     .strictObject({ ref: z.string(), status: z.string(), currency: z.string(), customerRef: z.string() })
     .nullable(),
-  payment: z.strictObject({ capturedMinor: minor, refundableMinor: minor, currency: z.string() }).nullable(),
+  payment: z
+    .strictObject({
+      capturedMinor: minor,
+      refundableMinor: minor,
+      currency: z.string(),
+      spent: z
+        .strictObject({ refundedMinor: minor, elsewhereMinor: minor, reservedMinor: minor })
+        .exactOptional(),
+    })
+    .nullable(),
   subscription: z.strictObject({ ref: z.string(), status: z.string(), customerRef: z.string() }).nullable(),
 });
 

@@ -37,6 +37,9 @@ interface Row {
   payment_intent: string | null;
   payment_currency: string | null;
   captured: bigint | null;
+  refunded: bigint | null;
+  elsewhere: bigint | null;
+  reserved: bigint | null;
   refundable: bigint | null;
   subscription_now: { ref: string; status: string; customer: string; provider_ref: string } | null;
   ticket_binding: string | null;
@@ -88,6 +91,11 @@ export async function readSurroundings(
               capturedMinor: row.captured,
               refundableMinor: row.refundable,
               currency: row.payment_currency,
+              spent: {
+                refundedMinor: row.refunded ?? 0n,
+                elsewhereMinor: row.elsewhere ?? 0n,
+                reservedMinor: row.reserved ?? 0n,
+              },
             },
       subscription:
         subscription === null
@@ -109,6 +117,7 @@ SELECT o.kind, o.status, o.filers, o.customer_ref, c.name AS customer_name, o.or
   CASE WHEN r.id IS NULL THEN NULL ELSE
     jsonb_build_object('ref', r.ref, 'status', r.status, 'currency', r.currency, 'customer', rc.ref) END AS order_now,
   p.payment_intent, p.currency AS payment_currency, p.captured,
+  p.refunded, p.refunded_elsewhere AS elsewhere, p.reserved,
   payment_left(p) + CASE WHEN p.other_currency IS NULL THEN coalesce((
     SELECT sum(m.reserved_minor + CASE WHEN m.status = 'CONFIRMED' AND m.kind = 'refund' THEN m.amount_minor ELSE 0 END)
     FROM operations m WHERE m.id = ANY ($2::text[]) AND m.payment_id = p.id), 0) ELSE 0 END::bigint AS refundable,

@@ -59,6 +59,13 @@ export interface WorldSnapshot {
     /** captured − reserved − refunded − refunded elsewhere, when the card was made. May be negative after a correction. */
     readonly refundableMinor: bigint;
     readonly currency: string;
+    /** What had been spent of it by then; shown, not compared. Cards of older versions lack it. */
+    readonly spent?: {
+      readonly refundedMinor: bigint;
+      readonly elsewhereMinor: bigint;
+      /** Set aside for other operations. */
+      readonly reservedMinor: bigint;
+    };
   } | null;
   readonly subscription: {
     readonly ref: string;

@@ -35,6 +35,7 @@ import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from 
 import { localTime, withLocalTimes } from "../text/time.js";
 import { changeSentence } from "./changes.js";
 import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js";
+import { leftText } from "./left.js";
 import {
   amountOf,
   consequenceOf,
@@ -141,18 +142,6 @@ function boundRows(view: ApprovalView): Row[] {
 
 const orderText = ({ binding }: Approval): string =>
   withRef(binding.orderRef ?? "?", binding.world.order?.status);
-
-/** What can still be refunded on the order once this is, of what was paid; by the balance when the card was made. */
-function leftText({ binding }: Approval): string | null {
-  const { payment } = binding.world;
-  if (payment === null || binding.kind !== "refund") return null;
-  const { capturedMinor, refundableMinor, currency } = payment;
-  const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
-  const after = refundableMinor - binding.amountMinor;
-  if (currency === binding.currency && after >= 0n) return `${of(after)} of ${of(capturedMinor)}`;
-  const now = refundableMinor < 0n ? 0n : refundableMinor;
-  return `not possible: ${of(now)} of ${of(capturedMinor)} is left now`;
-}
 
 const subscriptionText = ({ binding }: Approval): string =>
   withRef(binding.subscriptionRef ?? "?", binding.world.subscription?.status);

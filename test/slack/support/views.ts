@@ -1,5 +1,5 @@
 /** View data for tests of pure cards: a held refund of £180.00, and changes to it. */
-import type { Approval, ApprovalState, Change } from "../../../src/domain/approval.js";
+import type { Approval, ApprovalState, Change, WorldSnapshot } from "../../../src/domain/approval.js";
 import type { OperationStatus } from "../../../src/domain/operation.js";
 import type { RunState } from "../../../src/domain/run.js";
 import type { ListedRun, Run, Ticket } from "../../../src/runs/index.js";
@@ -63,7 +63,7 @@ export interface ApprovalFacts {
   changes: Change[];
   earlier: number;
   /** What was paid and what is left before this; left out: exactly the amount. Minor units. */
-  paid?: { capturedMinor: bigint; refundableMinor: bigint };
+  paid?: Pick<NonNullable<WorldSnapshot["payment"]>, "capturedMinor" | "refundableMinor" | "spent">;
 }
 
 export function approvalViewOf(facts: ApprovalFacts): ApprovalView {

@@ -1,0 +1,37 @@
+/** What can still be refunded on an order once this is, and how that comes about; by the balance when the card was made. Plain text. */
+import type { Approval, WorldSnapshot } from "../../domain/approval.js";
+import { formatMoney } from "../../domain/money.js";
+
+type Payment = NonNullable<WorldSnapshot["payment"]>;
+
+/** "£90.00 GBP = £180.00 GBP paid − £30.00 GBP refunded before − £60.00 GBP this"; null: no money of an order. */
+export function leftText({ binding }: Approval): string | null {
+  const { payment } = binding.world;
+  if (payment === null || binding.kind !== "refund") return null;
+  const { capturedMinor, refundableMinor, currency } = payment;
+  const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
+  const before = [
+    `${of(capturedMinor)} paid`,
+    ...spentBefore(payment).map(([minor, what]) => `${of(minor)} ${what}`),
+  ].join(" − ");
+  const after = refundableMinor - binding.amountMinor;
+  if (currency === binding.currency && after >= 0n)
+    return `${of(after)} = ${before} − ${of(binding.amountMinor)} this`;
+  const now = refundableMinor < 0n ? 0n : refundableMinor;
+  return `not possible: only ${of(now)} is left now (${before})`;
+}
+
+/** What of it cannot be refunded any more, each with what it was; where that was not written down, the sum alone. */
+function spentBefore({ capturedMinor, refundableMinor, spent }: Payment): (readonly [bigint, string])[] {
+  const all = capturedMinor - refundableMinor;
+  if (spent === undefined) return all > 0n ? [[all, "refunded or set aside before"]] : [];
+  const { refundedMinor, elsewhereMinor, reservedMinor } = spent;
+  const parts: (readonly [bigint, string])[] = [
+    [refundedMinor, "refunded before"],
+    [elsewhereMinor, "refunded elsewhere"],
+    [reservedMinor, "set aside for other requests"],
+    // A refund in another currency lets nothing be refunded.
+    [all - refundedMinor - elsewhereMinor - reservedMinor, "not to be refunded now"],
+  ];
+  return parts.filter(([minor]) => minor > 0n);
+}
