@@ -36,6 +36,8 @@ export async function drive(ctx: DispatchCtx, operationId: OperationId): Promise
   if (operation.ticketId !== null) addCorrelation({ operationId, ticketId: operation.ticketId });
   if (operation.status !== "PREPARED") return operation;
   const changed = await changedByHand(ctx, operation);
+  // Undone, or claimed by somebody else, since it was read: no row is judged by what it was.
+  if (changed.operation !== null && changed.operation.status !== "PREPARED") return changed.operation;
   if (changed.problems.length > 0) return stopChanged(ctx, operation, changed);
   const guard = operation.approvalId === null ? undefined : await approvalGuard(ctx, operation);
   if (ctx.contracts[operation.kind].local) return driveLocal(ctx, operation, guard);

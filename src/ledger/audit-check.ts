@@ -31,6 +31,8 @@ export interface AuditedOperation {
   readonly reservedMinor: bigint;
   /** UTC with microseconds; null: never claimed. */
   readonly firstClaimedAt: string | null;
+  /** By the log in force when the policy last answered about it; null: the log did not tell of policies then. */
+  readonly policyTold: string | null;
   readonly events: readonly AuditedEvent[];
 }
 
@@ -181,7 +183,29 @@ function courseProblems(audited: AuditedOperation, last: AuditedEvent): string[]
   if (released === undefined && (operation.approvalId !== null || operation.approvedBy.length > 0)) {
     problems.push("it names an approval, and none released it");
   }
+  const decided = decidedBy(events);
+  const { policyHash } = dataOf(decided);
+  if (audited.policyTold !== null && typeof policyHash === "string" && policyHash !== audited.policyTold) {
+    problems.push("it was decided under a policy that was not in force");
+  }
+  const restsUntil = operation.status === "PREPARED" && sends.length === 0 ? coolingOffEnd(decided) : null;
+  if (restsUntil !== null && (operation.notBefore?.getTime() ?? 0) < restsUntil) {
+    problems.push("it may be sent before its cooling-off is over");
+  }
   return problems;
+}
+
+/** The event of the policy's last answer: when it was proposed, or released by people. */
+export const decidedBy = (events: readonly AuditedEvent[]): AuditedEvent | undefined =>
+  events.findLast(({ type }) => type === "prepare" || type === "hold" || type === "release");
+
+const MINUTE_MS = 60_000;
+
+/** Before this moment, in milliseconds since 1970, nothing of it may be claimed; null: at any time. Times are cut to milliseconds. */
+export function coolingOffEnd(decided: AuditedEvent | undefined): number | null {
+  const minutes = dataOf(decided)["notBeforeMinutes"];
+  if (decided === undefined || typeof minutes !== "number") return null;
+  return Math.floor(Date.parse(decided.at) + minutes * MINUTE_MS) - 1;
 }
 
 /** Whether the confirming event names this reference; null: it names none in a form that can be compared. */
@@ -199,8 +223,12 @@ const member = (of: Json | undefined, name: string): Json | undefined =>
   of !== null && typeof of === "object" && !Array.isArray(of) ? of[name] : undefined;
 
 /** The data of an event; empty where it has none that can be read. */
-export function dataOf(event: AuditedEvent | undefined): JsonObject {
-  const data = event === undefined ? undefined : parseBody(event.body)?.["data"];
+export const dataOf = (event: AuditedEvent | undefined): JsonObject =>
+  event === undefined ? {} : dataIn(event.body);
+
+/** The data of an event's content; empty where it has none that can be read. */
+export function dataIn(body: string): JsonObject {
+  const data = parseBody(body)?.["data"];
   return data !== null && typeof data === "object" && !Array.isArray(data) ? data : {};
 }
 

@@ -35,7 +35,7 @@ ORDER BY 1 LIMIT $1::int`,
     problem: "a vote about it is not what was voted",
     text: `
 SELECT DISTINCT a.operation_id AS "where" FROM approvals a
-WHERE EXISTS (SELECT 1 FROM operation_events e WHERE e.subject = 'approval:' || a.id)
+WHERE EXISTS (SELECT 1 FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'approval_asked')
 AND (
   (SELECT count(*) FROM votes v WHERE v.approval_id = a.id)
     <> (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted')

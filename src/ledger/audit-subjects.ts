@@ -32,6 +32,13 @@ FROM (
 ) s LEFT JOIN audit_heads h ON h.subject = s.subject LEFT JOIN operation_events e ON e.subject = s.subject
 ORDER BY s.subject, e.seq`;
 
+/** $1 subject. */
+const CHAIN = `
+SELECT s.subject, h.event_count, h.head_hash, e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type, e.actor, e.body,
+       e.prev_hash, e.hash
+FROM (SELECT $1::text AS subject) s LEFT JOIN audit_heads h ON h.subject = s.subject LEFT JOIN operation_events e ON e.subject = s.subject
+ORDER BY e.seq`;
+
 const SUBJECTS_AT_A_TIME = 500;
 
 /** What the last event of a subject says, for comparing with its row. */
@@ -56,6 +63,15 @@ export async function checkSubjects(db: SqlRunner, broken: BrokenLink[]): Promis
   }
   await checkRows(db, told, broken);
   return events;
+}
+
+/** What does not hold of one subject's chain, a sentence each. One that the log never told of has none. */
+export async function chainOfSubject(on: SqlRunner, subject: string): Promise<string[]> {
+  const rows = await on.sql<HeadRow>("ledger.audit_subject", CHAIN, [subject]);
+  if (rows.every(({ event_id, event_count }) => event_id === null && event_count === null)) return [];
+  const broken: BrokenLink[] = [];
+  checkChain(subject, rows, broken);
+  return broken.map(({ problem }) => problem);
 }
 
 function bySubject(rows: readonly HeadRow[]): Map<string, HeadRow[]> {

@@ -11,7 +11,7 @@ import type { BrokenLink } from "./types.js";
 
 const RESERVED = "('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')";
 
-const CHECKS: readonly SumCheck[] = [
+export const CHECKS: readonly SumCheck[] = [
   {
     name: "ledger.audit_money",
     what: "payment",

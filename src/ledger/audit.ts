@@ -7,7 +7,7 @@ import { utcMicros } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
 import { blockHash, blocksAfter, contentHashOf, eventHashes } from "./audit-blocks.js";
-import { type AuditedEvent, type AuditedOperation, checkOperation } from "./audit-check.js";
+import { type AuditedEvent, type AuditedOperation, checkOperation, dataIn } from "./audit-check.js";
 import { checkSubjects } from "./audit-subjects.js";
 import { checkSums } from "./audit-sums.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
@@ -64,6 +64,7 @@ interface JoinedRow extends OperationRow {
   head_hash: string;
   reserved_minor: bigint;
   first_claimed_text: string | null;
+  policy_told: string | null;
   event_id: bigint | null;
   seq: number;
   at_text: string;
@@ -79,10 +80,16 @@ interface JoinedRow extends OperationRow {
 
 /** One statement, so that an operation and its events are of one moment. */
 const withEvents = (operations: string): string => `
-SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, ${utcMicros("o.first_claimed_at")} AS first_claimed_text,
+SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, ${utcMicros("o.first_claimed_at")} AS first_claimed_text, p.policy_told,
        e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
        e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
 FROM (${operations}) o
+LEFT JOIN LATERAL (
+  SELECT p.body AS policy_told FROM operation_events p
+  WHERE p.subject = 'policy' AND p.id < (
+    SELECT d.id FROM operation_events d WHERE d.operation_id = o.id AND d.type IN ('prepare', 'hold', 'release') ORDER BY d.seq DESC LIMIT 1)
+  ORDER BY p.seq DESC LIMIT 1
+) p ON true
 LEFT JOIN operation_events e ON e.operation_id = o.id
 ORDER BY o.id, e.seq`;
 
@@ -131,8 +138,15 @@ function auditedOf(first: JoinedRow, rows: readonly JoinedRow[]): AuditedOperati
     headHash: first.head_hash,
     reservedMinor: first.reserved_minor,
     firstClaimedAt: first.first_claimed_text,
+    policyTold: first.policy_told === null ? null : policyIn(first.policy_told),
     events: rows.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)])),
   };
+}
+
+/** What cannot be read names none: the policies' own chain is broken there. */
+function policyIn(body: string): string | null {
+  const policy = dataIn(body)["policy"];
+  return typeof policy === "string" ? policy : null;
 }
 
 async function checkOperations(

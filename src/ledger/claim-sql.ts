@@ -9,6 +9,7 @@ import type { JsonObject } from "../domain/json.js";
 import { next, type Operation, type OperationKind, type OperationStatus } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
 import { eventBody, eventHash, INSERT_EVENT } from "./event-sql.js";
+import { switchesOf } from "./freeze.js";
 import { canonicalData } from "./json.js";
 import { type OperationRow, operationColumns, toOperation, toRequest } from "./rows.js";
 import { runOne, statement } from "./statement.js";
@@ -64,8 +65,7 @@ const DISPATCH = statement<DispatchParameters>(
   "ledger.dispatch",
   `
 WITH f AS MATERIALIZED (
-  SELECT bool_or(s.frozen) AS frozen
-  FROM (SELECT frozen FROM freeze_switches WHERE kind IN ('all', :kind) FOR SHARE) s
+  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf("'all', :kind", "FOR SHARE")}) s
 ), g AS (
   SELECT o.id, o.event_count, o.head_hash, o.attempts + 1 AS number, o.lease_token + 1 AS new_token, o.not_before,
          o.first_claimed_at, o.request

@@ -23,6 +23,18 @@ interface Row {
 const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
 const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
+/**
+ * SQL: the switches of kinds `kinds` and whether each holds back. One that was frozen and that the log tells of nobody thawing is frozen,
+ * whatever its row says. `lock`: how the rows are locked.
+ */
+export const switchesOf = (kinds: string, lock = ""): string => `
+  SELECT s.frozen OR COALESCE(told.frozen, false) AS frozen
+  FROM (SELECT kind, frozen FROM freeze_switches WHERE kind IN (${kinds}) ${lock}) s
+  LEFT JOIN LATERAL (
+    SELECT e.type = 'freeze' AS frozen FROM operation_events e
+    WHERE e.subject = 'freeze:' || s.kind AND e.type IN ('freeze', 'thaw') ORDER BY e.seq DESC LIMIT 1
+  ) told ON true`;
+
 /** SQL: in the transaction that turns a switch; `switchShown` takes it back. */
 const TURNED = "cards_behind = true";
 

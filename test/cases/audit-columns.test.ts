@@ -3,8 +3,9 @@
  * stands in the list of what the log does not vouch for (docs/security.md says the same in words).
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import { sendClaimed } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
-import { recordPolicyActivated, verifyAudit } from "../../src/ledger/index.js";
+import { claim, recordPolicyActivated, verifyAudit } from "../../src/ledger/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { POLICY } from "../approvals/harness.js";
 import { withPaymentsSandbox } from "../payments/support.js";
@@ -306,7 +307,18 @@ describe("a column changed by hand", () => {
     const waits = await w.prepared("ORD-2", 1_000n);
     expect(await w.look(w.worker("w"), waits)).toMatchObject({ status: "PREPARED", attempts: 0 });
     await database.db.sql(undefined, "UPDATE operations SET not_before = NULL WHERE id = $1", [waits]);
-    await w.look(w.worker("w"), waits);
+    expect((await verifyAudit(database.db)).broken).toMatchObject([
+      { operationId: waits, problem: "it may be sent before its cooling-off is over" },
+    ]);
+    // Changed after the look at it, and before the claim: the claim is in the log, and nothing leaves.
+    const ctx = w.worker("w");
+    const operation = await w.now(waits);
+    const request = ctx.provider.buildRequest(operation);
+    const claimed = await claim(ctx, { operation, worker: ctx.worker, request });
+    if (!claimed.claimed) throw new Error(claimed.why);
+    const posts = (await w.posts()).length;
+    expect(await sendClaimed(ctx, claimed)).toMatchObject({ status: "VOIDED" });
+    expect((await w.posts()).length).toBe(posts);
     expect((await verifyAudit(database.db)).broken).toMatchObject([
       { operationId: waits, problem: "it was claimed before its cooling-off was over" },
     ]);
