@@ -14,6 +14,7 @@ import type { PaymentProvider, VerifyWebhook } from "../domain/ports/payment-pro
 import type { LedgerCtx, LedgerTiming } from "../ledger/index.js";
 import { activePolicy, makeJudge } from "../policy/index.js";
 import type { ReconcileCtx } from "../reconcile/index.js";
+import { runsShowing } from "../runs/index.js";
 
 /** The product's own defaults (README, variables), except the deadline of a call, which each episode chooses. */
 export const PRODUCT_TIMING: Omit<LedgerTiming, "providerTimeoutMs"> = {
@@ -66,7 +67,7 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
     notices,
     contracts: { ...contractBook({ keyTtlMs: DAY_MS }), refund: parts.refundContract },
     timing: { ...PRODUCT_TIMING, providerTimeoutMs: parts.providerTimeoutMs },
-    hooks: { onSettled: async () => {} },
+    hooks: { onSettled: async () => {}, runsShowing },
   };
   const approvals: ApprovalsContext = {
     db,

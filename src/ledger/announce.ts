@@ -1,8 +1,7 @@
 /** Making people see where an operation stands, in the transaction of the change; and waking who waits, after it. */
 import type { Tx } from "../db/connect.js";
-import type { RunId, TicketId } from "../domain/ids.js";
+import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
-import { RUN_ENDS } from "../domain/run.js";
 import type { LedgerCtx } from "./context.js";
 import type { Party } from "./transition.js";
 
@@ -10,28 +9,23 @@ import type { Party } from "./transition.js";
 const WAITERS = `
 SELECT run_id AS "runId", ticket_id AS "ticketId" FROM operation_waiters WHERE operation_id = $1 ORDER BY joined_at, run_id`;
 
-/**
- * $1 operation, $2 whether only runs that have ended. Whoever asked for it shows it, as its owner or by a call; by two indexes.
- */
-const SHOWN_BY = `
-SELECT r.id FROM runs r
-WHERE r.id IN (
-  SELECT owner_run_id FROM operations WHERE id = $1
-  UNION SELECT run_id FROM tool_calls WHERE operation_id = $1)
-  AND (NOT $2::boolean OR r.state IN (${RUN_ENDS.map((state) => `'${state}'`).join(", ")}))
-ORDER BY r.id`;
-
 /** Ends that an approval's own card in the owner's thread tells already. */
 const TOLD_BY_CARD: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);
 
 /**
  * Call after a transition. Ends are told in the threads of everybody who waits; an open outcome is told once; cards are
- * rendered anew; the runs that wait become due, and are woken after commit. Who waits is read here unless the transition told it.
+ * rendered anew; the runs that wait become due, and are woken after commit. Who waits, and whose card shows it, is read here unless
+ * that is known.
  */
 export async function announce(
   tx: Tx,
   ctx: LedgerCtx,
-  change: { operation: Operation; from: OperationStatus; waiters?: readonly Party[] },
+  change: {
+    operation: Operation;
+    from: OperationStatus;
+    waiters?: readonly Party[];
+    shownBy?: readonly RunId[];
+  },
 ): Promise<void> {
   const { operation, from } = change;
   const waiters = change.waiters ?? (await tx.sql<Party>("ledger.parties", WAITERS, [operation.id]));
@@ -51,7 +45,8 @@ export async function announce(
     for (const ticketId of tickets) await ctx.notices.thread(tx, { ticketId, ...message });
   }
   if (!settles(operation, from)) return;
-  await followRunCards(tx, ctx, operation, from);
+  const shownBy = change.shownBy ?? (await askShownBy(tx, ctx, operation.id, from));
+  for (const id of shownBy) await ctx.notices.follow(tx, { kind: "run", id });
   await ctx.hooks.onSettled(tx, operation);
   for (const run of runsOf(operation, waiters)) tx.afterCommit(() => void ctx.wake("run", run));
 }
@@ -60,15 +55,12 @@ export async function announce(
  * The card of a run tells each step as it stands, also when the run is long over. A run that waits for a first answer is woken and
  * shows it by itself; one that has ended is woken for nothing.
  */
-async function followRunCards(
+export const askShownBy = (
   tx: Tx,
-  ctx: LedgerCtx,
-  { id }: Operation,
+  ctx: Pick<LedgerCtx, "hooks">,
+  id: OperationId,
   from: OperationStatus,
-): Promise<void> {
-  const runs = await tx.sql<{ id: RunId }>("ledger.shown_by", SHOWN_BY, [id, from === "DISPATCHED"]);
-  for (const run of runs) await ctx.notices.follow(tx, { kind: "run", id: run.id });
-}
+): Promise<readonly RunId[]> => ctx.hooks.runsShowing(tx, id, from === "DISPATCHED" ? "ended" : "all");
 
 /** Its card in the ops channel goes on with it to the end: what was parked was sent again since, looked at again, or had ended. */
 const mayHaveBeenParked = ({ attempts }: Operation, from: OperationStatus): boolean =>

@@ -11,9 +11,10 @@ import type { Tx } from "../db/connect.js";
 import { backoffMs } from "../domain/backoff.js";
 import { CountersignError } from "../domain/errors.js";
 import type { ProviderEffect } from "../domain/evidence.js";
+import type { RunId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { type Settlement, settlementOf } from "../domain/settlement.js";
-import { announce } from "./announce.js";
+import { announce, askShownBy } from "./announce.js";
 import { attemptFacts } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
@@ -50,12 +51,17 @@ async function settleFirstAttempt(
   tx: Tx,
   ctx: LedgerCtx,
   request: SettleRequest,
-): Promise<MovedOperation | null> {
+): Promise<(MovedOperation & { readonly shownBy: readonly RunId[] }) | null> {
   const { operation } = request;
   if (operation === undefined || request.attempt !== 1 || operation.leaseToken !== request.leaseToken) {
     return null;
   }
-  return moveTelling(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, [])));
+  // Asked for together; the second sees what the first has locked.
+  const [moved, shownBy] = await Promise.all([
+    moveTelling(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, []))),
+    askShownBy(tx, ctx, operation.id, "DISPATCHED"),
+  ]);
+  return moved === null ? null : { ...moved, shownBy };
 }
 
 async function settleUnderLock(

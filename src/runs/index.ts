@@ -50,4 +50,4 @@ export {
   unholdCall,
 } from "./turns.js";
 export type * from "./types.js";
-export { wakeRun, wakeWaitingRuns } from "./wakeups.js";
+export { runsShowing, wakeRun, wakeWaitingRuns } from "./wakeups.js";

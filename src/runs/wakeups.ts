@@ -4,6 +4,7 @@
  */
 import type { Tx } from "../db/connect.js";
 import type { OperationId, RunId } from "../domain/ids.js";
+import { RUN_ENDS } from "../domain/run.js";
 
 const WAKE_SET = `SET woken = true, updated_at = countersign_now(),
   due_at = CASE WHEN lease_until > countersign_now() THEN due_at ELSE countersign_now() END`;
@@ -34,4 +35,25 @@ export async function wakeWaitingRuns(tx: Tx, operationId: OperationId): Promise
     [operationId],
   );
   return rows.map((row) => row.id);
+}
+
+/**
+ * $1 operation, $2 whether only runs that have ended. Whoever asked for it shows it, as its owner or by a call; by two indexes.
+ */
+const SHOWING = `
+SELECT r.id FROM runs r
+WHERE r.id IN (
+  SELECT owner_run_id FROM operations WHERE id = $1
+  UNION SELECT run_id FROM tool_calls WHERE operation_id = $1)
+  AND (NOT $2::boolean OR r.state IN (${RUN_ENDS.map((state) => `'${state}'`).join(", ")}))
+ORDER BY r.id`;
+
+/** Runs whose card shows this operation. Takes no lock. */
+export async function runsShowing(
+  tx: Tx,
+  operationId: OperationId,
+  which: "all" | "ended",
+): Promise<readonly RunId[]> {
+  const rows = await tx.sql<{ id: RunId }>("runs.showing", SHOWING, [operationId, which === "ended"]);
+  return rows.map(({ id }) => id);
 }

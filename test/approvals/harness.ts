@@ -27,7 +27,7 @@ import type {
 } from "../../src/domain/ports/notices.js";
 import * as ledger from "../../src/ledger/index.js";
 import { activatePolicy, activePolicy, makeJudge, readPolicyText } from "../../src/policy/index.js";
-import { followSuccessor } from "../../src/runs/index.js";
+import { followSuccessor, runsShowing } from "../../src/runs/index.js";
 import { importShop } from "../../src/shop/index.js";
 
 export const POLICY = `
@@ -261,7 +261,7 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
         quarantineRepostMs: 60 * MINUTE_MS,
         prepareGraceMs: 2_000,
       },
-      hooks: { onSettled: async () => {} },
+      hooks: { onSettled: async () => {}, runsShowing },
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Operation } from "../../src/domain/operation.js";
 import type { Notices } from "../../src/domain/ports/notices.js";
 import type { LedgerCtx, LedgerTiming, Proposal } from "../../src/ledger/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
+import { runsShowing } from "../../src/runs/index.js";
 
 export interface LedgerWorld extends LedgerCtx {
   readonly notes: string[];
@@ -57,7 +58,7 @@ export function ledgerWorld(db: Db, timing: Partial<LedgerTiming> = {}): LedgerW
     notices,
     contracts: contractBook({ keyTtlMs: 86_400_000 }),
     timing: { ...TIMING, ...timing },
-    hooks: { onSettled: async () => {} },
+    hooks: { onSettled: async () => {}, runsShowing },
     notes,
   };
 }

@@ -6,7 +6,7 @@ import type { Operation } from "../../domain/operation.js";
 import type { Notices } from "../../domain/ports/notices.js";
 import type { Wake } from "../../domain/ports/wake.js";
 import type { LedgerCtx } from "../../ledger/index.js";
-import { wakeWaitingRuns } from "../../runs/index.js";
+import { runsShowing, wakeWaitingRuns } from "../../runs/index.js";
 import { recordSubscriptionCancelled } from "../../shop/index.js";
 import { systemIds } from "../system.js";
 
@@ -40,7 +40,7 @@ export function ledgerContext(parts: {
       quarantineRepostMs: timing.quarantineRepostMs,
       prepareGraceMs: PREPARE_GRACE_MS,
     },
-    hooks: { onSettled },
+    hooks: { onSettled, runsShowing },
   };
 }
 

@@ -32,6 +32,7 @@ import {
   fileTicket,
   type RunsCtx,
   requestCancel,
+  runsShowing,
   setTicketThread,
   threadReply,
 } from "../../../src/runs/index.js";
@@ -308,7 +309,7 @@ function ledgerContext(n: Neighbours): LedgerCtx {
       quarantineRepostMs: 3_600_000,
       prepareGraceMs: 30_000,
     },
-    hooks: { onSettled: async () => {} },
+    hooks: { onSettled: async () => {}, runsShowing },
   };
 }
 

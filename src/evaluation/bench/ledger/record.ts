@@ -27,6 +27,8 @@ interface Travels {
   /** Not waited for: it is sent together with the next one. */
   readonly withNext: boolean;
 }
+/** Whether it travels alone is known when the next one is asked for. */
+type Travelling<T> = T & { withNext: boolean };
 
 /** How often the client waits for the server in these steps. */
 export const roundTrips = (steps: readonly Step[]): number =>
@@ -117,16 +119,31 @@ class Undone extends Error {}
 
 /** A database that writes down what it is asked. `undo`: no transaction is committed. */
 export function listen(db: OpenDb, sent: Sent[], options: { undo: boolean } = { undo: false }): Db {
-  const runner =
-    (on: SqlRunner): SqlRunner["sql"] =>
-    (name, text, params) => {
+  const runner = (on: SqlRunner, together: boolean): SqlRunner["sql"] => {
+    let unanswered: Travelling<Sent> | null = null;
+    return async <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
       if (name === undefined) throw new Error("an unnamed statement is no part of the hot path");
-      sent.push({ is: "statement", withNext: false, name, text, params: params ?? [] });
-      return on.sql(name, text, params);
+      // Asked for in one transaction before the other was answered: they travel together.
+      if (together && unanswered !== null) unanswered.withNext = true;
+      const asked: Travelling<Sent> = {
+        is: "statement",
+        withNext: false,
+        name,
+        text,
+        params: params ?? [],
+      };
+      sent.push(asked);
+      unanswered = asked;
+      try {
+        return await on.sql<R>(name, text, params);
+      } finally {
+        if (unanswered === asked) unanswered = null;
+      }
     };
+  };
   return {
     kind: "db",
-    sql: runner(db),
+    sql: runner(db, false),
     failureOf: (error) => db.failureOf(error),
     tx: async (fn, how) => {
       let value: { is: Awaited<ReturnType<typeof fn>> } | undefined;
@@ -140,7 +157,7 @@ export function listen(db: OpenDb, sent: Sent[], options: { undo: boolean } = { 
               sent.push({ is: "statement", withNext: true, name, text, params: params ?? [] });
               tx.later(name, text, params);
             },
-            sql: runner(tx),
+            sql: runner(tx, true),
           };
           value = { is: await fn(heard) };
           if (options.undo) throw new Undone();

@@ -80,6 +80,7 @@ function notesOn(speed: (arm: ArmName) => number | undefined): string[] {
   };
   const [bare, totals] = [times("pgbench, no totals"), times("pgbench, totals")];
   const least = times("two bare commits with HTTP call");
+  const library = times("two bare commits with the provider's library");
   return [
     ...(bare === null || totals === null
       ? []
@@ -90,6 +91,11 @@ function notesOn(speed: (arm: ArmName) => number | undefined): string[] {
       ? []
       : [
           `Two bare commits around the call are ${least} times durable execution. What lies between is what the ledger keeps and they do not: the reservation, the totals, the attempt, the evidence, and a chained event for each step.`,
+        ]),
+    ...(library === null
+      ? []
+      : [
+          `The same two commits around the provider's own library, which the product sends with, are ${library} times: what the ledger keeps can only take away from that.`,
         ]),
   ];
 }

@@ -2,16 +2,25 @@
  * All arms in one run: in turn, the order reversed each round, every arm on a fresh copy of one database. Only what stands in one
  * run is compared.
  */
+import type { Operation } from "../../../domain/operation.js";
 import type { ReconcileCtx } from "../../../reconcile/index.js";
 import { runBareDriver } from "./bare-driver.js";
-import { type Floor, openFloor } from "./floor.js";
+import { adapterCalls, bareCalls, type Calls, type Floor, openFloor } from "./floor.js";
 import { machineOf } from "./machine.js";
 import { atCost, inLanes, type MeasuredArm } from "./measure.js";
 import { pgbenchVersion, runPgbench } from "./pgbench.js";
 import { type Owner, SPARE_ORDERS, type Totals } from "./premises.js";
 import { carryOut } from "./product.js";
 import { checkNames, record, roundTrips, type Step } from "./record.js";
-import { type BenchDatabases, type BenchPorts, productOn, type Seeded, seed, withCopy } from "./scene.js";
+import {
+  type BenchDatabases,
+  type BenchPorts,
+  productOn,
+  providerOn,
+  type Seeded,
+  seed,
+  withCopy,
+} from "./scene.js";
 import { type DurableExecution, openDurableExecution } from "./start-durable-execution.js";
 import { type ProviderStub, startProviderStub } from "./start-provider-stub.js";
 import { wrongWith } from "./verify.js";
@@ -27,6 +36,7 @@ export const ARMS = [
   "product with HTTP call, totals",
   "durable execution with HTTP call",
   "two bare commits with HTTP call",
+  "two bare commits with the provider's library",
 ] as const;
 export type ArmName = (typeof ARMS)[number];
 
@@ -79,6 +89,8 @@ class Bench {
   readonly #parts: Parts;
   readonly #measured = new Map<ArmName, MeasuredArm[]>();
   readonly #wrong: string[] = [];
+  /** One that the product has carried out. */
+  #like: Operation | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -93,7 +105,10 @@ class Bench {
     const durable = await openDurableExecution(databases.providerUrl, stub.url);
     if (durable === null)
       leftOut.push({ arm: "durable execution", why: "@dbos-inc/dbos-sdk is not installed" });
-    const floor = await openFloor(databases.providerUrl, stub.url, options.lanes);
+    const floors: readonly (readonly [ArmName, Floor])[] = [
+      ["two bare commits with HTTP call", await this.#openFloor(bareCalls(stub.url))],
+      ["two bare commits with the provider's library", await this.#openFloor(this.#adapterCalls())],
+    ];
     const plays: [ArmName, () => Promise<MeasuredArm>][] = [];
     for (const totals of ["none", "totals"] as const) {
       const end = totals === "none" ? "no totals" : "totals";
@@ -108,7 +123,7 @@ class Bench {
     if (durable !== null) {
       plays.push(["durable execution with HTTP call", () => this.#durable(durable)]);
     }
-    plays.push(["two bare commits with HTTP call", () => this.#floor(floor)]);
+    for (const [arm, floor] of floors) plays.push([arm, () => this.#floor(arm, floor)]);
     try {
       // Round 0 warms up code and caches and is not counted.
       for (let round = 0; round <= options.rounds; round += 1) {
@@ -119,7 +134,7 @@ class Bench {
         }
       }
     } finally {
-      await floor.close();
+      for (const [, floor] of floors) await floor.close();
       await durable?.close();
     }
     return {
@@ -143,7 +158,7 @@ class Bench {
         await checkNames(db, second);
         const product = productOn(ports, db, stub.url);
         try {
-          await carryOut(product.ctx, first, owner, "nobody");
+          this.#like = await carryOut(product.ctx, first, owner, "nobody");
           return await record(db, ports.ids, { n: second, owner }, (recorder) =>
             carryOut({ ...product.ctx, ...recorder }, second, owner, "nobody"),
           );
@@ -233,7 +248,17 @@ class Bench {
     return measured;
   }
 
-  async #floor(floor: Floor): Promise<MeasuredArm> {
+  #openFloor(calls: Calls): Promise<Floor> {
+    return openFloor(this.#parts.databases.providerUrl, calls, this.#parts.options.lanes);
+  }
+
+  #adapterCalls(): Calls {
+    const { ports, stub } = this.#parts;
+    if (this.#like === null) throw new Error("no operation was recorded yet");
+    return adapterCalls(providerOn(ports, stub.url), this.#like);
+  }
+
+  async #floor(arm: ArmName, floor: Floor): Promise<MeasuredArm> {
     const { options, seeded, stub, databases } = this.#parts;
     const [made, recorded] = [await stub.made(), await floor.recorded()];
     const measured = await atCost(databases.providerUrl, () =>
@@ -241,9 +266,7 @@ class Bench {
     );
     const counts = [(await stub.made()) - made, (await floor.recorded()) - recorded];
     if (counts.some((count) => count !== measured.operations)) {
-      this.#wrong.push(
-        `two bare commits: ${measured.operations} rows, ${counts[0]} calls, ${counts[1]} recorded`,
-      );
+      this.#wrong.push(`${arm}: ${measured.operations} rows, ${counts[0]} calls, ${counts[1]} recorded`);
     }
     return measured;
   }

@@ -119,13 +119,17 @@ export async function withCopy<T>(
 
 const CALL_MS = 10_000;
 
+/** The product's adapter against `apiUrl`. */
+export const providerOn = (ports: BenchPorts, apiUrl: string): ReturnType<typeof createPayments> =>
+  createPayments({ secretKey: "sk_test_bench", apiUrl, clock: ports.clock });
+
 /** The product's own context on this database, with the adapter of the product against `apiUrl`. */
 export function productOn(
   ports: BenchPorts,
   db: OpenDb,
   apiUrl: string,
 ): { ctx: ReconcileCtx; close(): Promise<void> } {
-  const provider = createPayments({ secretKey: "sk_test_bench", apiUrl, clock: ports.clock });
+  const provider = providerOn(ports, apiUrl);
   const ctx = inProcessProduct({
     db,
     ...ports,
