@@ -141,7 +141,9 @@ describe("a model that always says that it has refunded", () => {
           await stage.until("the handover in the thread", async () =>
             stage
               .threadMessages(thread)
-              .some((one) => one.text.startsWith("Handed over to a person. Summary by")),
+              .some((one) =>
+                /^Handed over to a person: <@U_AGENT>, who filed it\. .* Summary by/u.test(one.text),
+              ),
           );
           const messages = stage.threadMessages(thread);
           expect(messages.flatMap(unmarked)).toEqual([]);

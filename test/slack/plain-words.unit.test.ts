@@ -2,13 +2,14 @@
 import { describe, expect, test } from "vitest";
 import { quarantineWords } from "../../src/domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
+import type { RunState } from "../../src/domain/run.js";
 import type { HealthView } from "../../src/ops/index.js";
 import type { PlannerName } from "../../src/runs/index.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
 import { quarantineCard, type ResolutionFacts, resolutionCard } from "../../src/slack/cards/ops-cards.js";
 import { opsHealth } from "../../src/slack/cards/ops-views.js";
-import { runEndedPost } from "../../src/slack/cards/posts.js";
+import { escalatedPost, runEndedPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
 import { outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { localTime } from "../../src/slack/text/time.js";
@@ -217,7 +218,36 @@ describe("a further refund", () => {
 
 test("a stop is told once", () => {
   const { run } = runOf(RUN).view;
-  expect(runEndedPost(run).text).toBe("Stopped on request.");
+  expect(runEndedPost(run, ["U_AGENT"]).text).toBe("Stopped on request.");
+});
+
+describe("an end after which a person has to go on", () => {
+  const WHO =
+    "<@U_AGENT> and <@U_AGENT2>, who filed it. This run has ended; on-call sees it under `/ops runs`.";
+  const post = (state: RunState, ending: string) =>
+    runEndedPost(runOf({ ...RUN, state, ending }).view.run, ["U_AGENT", "U_AGENT2"]);
+
+  test.each([
+    ["escalated", "Stuck: the same get_order was asked for 3 times."],
+    ["budget_exhausted", "All 12 model calls of this run are used."],
+    ["failed", "No model is configured."],
+  ] as const)("%s names who has it back", (state, ending) => {
+    const { text, blocks } = post(state, ending);
+    expect(text).toContain(`${ending} It is back with ${WHO}`);
+    expect(JSON.stringify(blocks)).toContain(`It is back with ${WHO}`);
+  });
+
+  test.each(["resolved", "cancelled"] as const)("%s asks nobody", (state) => {
+    expect(said(post(state, "Over."))).not.toMatch(/back with|<@/u);
+  });
+
+  test("the planner's handover names them, too", () => {
+    const { text, blocks } = escalatedPost(null, "Please call back.", ["U_AGENT", "U_AGENT2"]);
+    expect(text).toBe(
+      `Handed over to a person: ${WHO} Summary by the planner, unverified: Please call back.`,
+    );
+    expect(JSON.stringify(blocks)).toContain(`*Handed over to a person:* ${WHO}`);
+  });
 });
 
 test("a case that was opened again is told once", () => {

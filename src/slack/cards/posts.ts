@@ -126,15 +126,24 @@ export function askPost(question: string, candidates: readonly string[]): Messag
   return sentencePost([question, ...list].join("\n"));
 }
 
-export function escalatedPost(run: Run | null, summary: string): Message {
-  const head = "Handed over to a person.";
+/** Nobody else is given it: who filed it has it back, and on-call may look. Mrkdwn; nothing where nobody of Slack filed it. */
+const backWith = (filers: readonly string[]): string | null =>
+  filers.length === 0
+    ? null
+    : `${listOf(filers.slice(0, MENTIONS_MAX).map(mentionUser))}, who filed it. This run has ended; on-call sees it under \`/ops runs\`.`;
+
+/** `filers`: of the run's ticket. */
+export function escalatedPost(run: Run | null, summary: string, filers: readonly string[]): Message {
+  const who = backWith(filers);
+  const head = who === null ? "Handed over to a person." : `Handed over to a person: ${who}`;
+  const bold = who === null ? `*${head}*` : `*Handed over to a person:* ${who}`;
   const marker = "Summary by the planner, unverified:";
   const words = withoutAddresses(summary);
   return withinLimits(
     {
       text: words === "" ? head : `${head} ${marker} ${escapeWithin(oneLine(words), TEXT_MAX).text}`,
       blocks: [
-        ours(`*${head}*`),
+        ours(bold),
         ...(words === "" ? [] : [note(`_${marker}_`), ...longText(words)]),
         ...(run === null
           ? []
@@ -149,12 +158,20 @@ export function escalatedPost(run: Run | null, summary: string): Message {
   );
 }
 
-export function runEndedPost(run: Run): Message {
+/** Ends after which a person has to go on. */
+const NEEDS_A_PERSON: ReadonlySet<Run["state"]> = new Set(["escalated", "budget_exhausted", "failed"]);
+
+/** `filers`: of the run's ticket. */
+export function runEndedPost(run: Run, filers: readonly string[]): Message {
   const detail = run.ending?.detail ?? "";
   const title = runTitle(run.state);
-  if (detail === "") return sentencePost(`${title}.`);
   // "Stopped on request." says the title itself.
-  return sentencePost(detail.startsWith(title) ? detail : `${title}: ${detail}`);
+  const told = detail === "" ? `${title}.` : detail.startsWith(title) ? detail : `${title}: ${detail}`;
+  const post = sentencePost(told);
+  const who = NEEDS_A_PERSON.has(run.state) ? backWith(filers) : null;
+  if (who === null) return post;
+  const back = `It is back with ${who}`;
+  return { text: `${post.text} ${back}`, blocks: [...post.blocks, ours(back)] };
 }
 
 export function voidedPost(approval: Approval, operation: OperationFacts, successor: boolean): Message {

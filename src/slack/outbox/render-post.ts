@@ -55,7 +55,7 @@ async function renderThread(ctx: Ctx, post: Extract<StoredPost, { place: "thread
   const ticket = await getTicket(ctx.db, post.ticketId);
   if (ticket === null) return MOOT;
   if (ticket.channelId === null || ticket.threadTs === null) return { ready: false, why: "no_thread" };
-  const message = await threadMessage(ctx, post);
+  const message = await threadMessage(ctx, post, ticket.filers);
   return message === null
     ? MOOT
     : { ready: true, channel: ticket.channelId, threadTs: ticket.threadTs, message };
@@ -64,6 +64,7 @@ async function renderThread(ctx: Ctx, post: Extract<StoredPost, { place: "thread
 async function threadMessage(
   ctx: Ctx,
   { ticketId, message }: Extract<StoredPost, { place: "thread" }>,
+  filers: readonly string[],
 ): Promise<Message | null> {
   switch (message.type) {
     case "operation_outcome":
@@ -81,10 +82,10 @@ async function threadMessage(
     case "ask":
       return askPost(message.question, message.candidates);
     case "escalated":
-      return escalatedPost(await getRun(ctx.db, message.runId), message.summary);
+      return escalatedPost(await getRun(ctx.db, message.runId), message.summary, filers);
     case "run_ended": {
       const run = await getRun(ctx.db, message.runId);
-      return run === null ? null : runEndedPost(run);
+      return run === null ? null : runEndedPost(run, filers);
     }
     case "gate_unsatisfiable":
       return sentencePost(message.sentence);
