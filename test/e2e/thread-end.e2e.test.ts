@@ -93,6 +93,12 @@ describe("a card that the filer's word made needless", () => {
     });
     const after = await world.payments.control.counts();
     expect(after.committed - before.committed).toBe(1);
+    await world.slack.control.openHome({ as: "U_AGENT" });
+    await stage.until("the filer's Home to say what was done, with the money", async () =>
+      JSON.stringify(world.slack.control.home("U_AGENT").blocks).includes(
+        "Refund of £20.00 GBP on order ORD-7008: done",
+      ),
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 /** App Home is where somebody decides without the channel: it says what the message card says, whole, or leaves the approval for later. */
 import { describe, expect, test } from "vitest";
+import type { RunState } from "../../src/domain/run.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import {
   HOME_APPROVALS,
@@ -8,8 +9,9 @@ import {
   type HomeFacts,
   homeView,
 } from "../../src/slack/cards/home.js";
+import type { OperationFacts } from "../../src/slack/cards/sentences.js";
 import { LIMITS } from "../../src/slack/limits.js";
-import { type ApprovalFacts, approvalViewOf, listedRunOf } from "./support/views.js";
+import { type ApprovalFacts, approvalViewOf, listedRunOf, operationOf } from "./support/views.js";
 
 const AT = new Date("2026-11-29T12:00:00Z");
 const FACTS: ApprovalFacts = {
@@ -64,6 +66,7 @@ const EMPTY: HomeFacts = {
   approvals: { ok: true, views: [], more: false },
   stoppable: [],
   tickets: [],
+  asked: new Map(),
   oncall: null,
   frozen: [],
   now: AT,
@@ -134,6 +137,51 @@ describe("what is frozen", () => {
     expect(top({})).toMatch(/\*Refunds are frozen\* since .* by <@U_ONC1>/u);
     expect(top({ oncall })).toContain("Approvals for you");
     expect(top({ frozen: [] })).toContain("Approvals for you");
+  });
+});
+
+describe("a ticket in Home", () => {
+  const ticket = (state: RunState, ...operations: OperationFacts[]): string => {
+    const listed = listedRunOf();
+    const tickets = [{ ...listed, run: { ...listed.run, state } }];
+    return JSON.stringify(home({ tickets, asked: new Map([[listed.run.id, operations]]) }).blocks);
+  };
+  const small = operationOf({ status: "CONFIRMED", amountMinor: 2_000n });
+
+  test.each([
+    ["resolved", small, "Refund of £20.00 GBP on order ORD-10042: done"],
+    [
+      "awaiting_approval",
+      operationOf(),
+      "Refund of £180.00 GBP on order ORD-10042: waits for an approval, nothing sent",
+    ],
+    [
+      "waiting",
+      operationOf({ status: "OUTCOME_UNKNOWN", amountMinor: 899n, currency: "JPY" }),
+      "Refund of ¥899 JPY on order ORD-10042: sent, outcome not known yet, being checked",
+    ],
+    ["escalated", operationOf({ status: "DENIED" }), "Refund of £180.00 GBP on order ORD-10042: denied"],
+    [
+      "cancelled",
+      operationOf({ status: "PREPARED" }),
+      "Refund of £180.00 GBP on order ORD-10042: left to another ticket that asks for it too, told there",
+    ],
+    [
+      "resolved",
+      operationOf({ status: "CONFIRMED", kind: "cancel_order", amountMinor: 0n }),
+      "Cancellation of order ORD-10042: done",
+    ],
+  ] as const)(
+    "that is %s says what it asked for, with the money, and how that stands",
+    (state, about, said) => {
+      expect(ticket(state, about)).toContain(said);
+    },
+  );
+
+  test("with many names three and counts the others; with none says nothing of them", () => {
+    expect(ticket("resolved", small, small, small, small, small)).toContain("and 2 more");
+    expect(ticket("resolved", small, small, small, small, small).split("Refund of")).toHaveLength(4);
+    expect(ticket("resolved")).not.toContain("Refund of");
   });
 });
 

@@ -1,6 +1,8 @@
 /** App Home: my tickets; approvals that I may decide, each with its own buttons and its own binding; for on-call, what needs a person. */
 import type { HomeView, KnownBlock } from "@slack/types";
+import type { RunId } from "../../domain/ids.js";
 import type { Operation } from "../../domain/operation.js";
+import { isRunEnd } from "../../domain/run.js";
 import type { FreezeState } from "../../ops/index.js";
 import type { ListedRun } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
@@ -11,8 +13,8 @@ import { localTime } from "../text/time.js";
 import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } from "./approval-card.js";
 import { frozenSentence } from "./frozen.js";
 import { frozenLine, operationLine } from "./ops-views.js";
-import { runTitle } from "./run-card.js";
-import { type Frozen, frozenWords } from "./sentences.js";
+import { runTitle, standingIn } from "./run-card.js";
+import { type Frozen, frozenWords, type OperationFacts, whatOf } from "./sentences.js";
 
 export interface HomeFacts {
   /** Result of the last click, first thing to read; mrkdwn, escaped. */
@@ -23,6 +25,8 @@ export interface HomeFacts {
   /** Approved, waiting for the other decisions of their step: still to be stopped by a no. */
   readonly stoppable: readonly ApprovalView[];
   readonly tickets: readonly ListedRun[];
+  /** What those runs asked for, by run, in order. */
+  readonly asked: ReadonlyMap<RunId, readonly OperationFacts[]>;
   readonly oncall: {
     readonly unknown: readonly Operation[];
     readonly quarantined: readonly Operation[];
@@ -38,6 +42,8 @@ export const HOME_APPROVALS = 8;
 export const HOME_STOPPABLE = 5;
 export const HOME_TICKETS = 10;
 const HOME_OPERATIONS = 8;
+/** Of one ticket. */
+const HOME_ASKED = 3;
 
 export function homeView(facts: HomeFacts): HomeView {
   const before: KnownBlock[] = [
@@ -49,7 +55,7 @@ export function homeView(facts: HomeFacts): HomeView {
     divider(),
     ...parted(stoppableBlocks(facts.stoppable.slice(0, HOME_STOPPABLE))),
     header("Your tickets"),
-    ...ticketBlocks(facts.tickets),
+    ...ticketBlocks(facts),
     ...(facts.oncall === null ? [] : [divider(), ...oncallBlocks(facts.oncall)]),
     divider(),
     note(`As of ${localTime(facts.now)}. For half an hour changes show up here by themselves.`),
@@ -106,7 +112,7 @@ function stoppableBlocks(views: readonly ApprovalView[]): KnownBlock[] {
   ];
 }
 
-function ticketBlocks(tickets: readonly ListedRun[]): KnownBlock[] {
+function ticketBlocks({ tickets, asked }: Pick<HomeFacts, "tickets" | "asked">): KnownBlock[] {
   if (tickets.length === 0)
     return [ours("You have filed none. Write in the tickets channel, or use `/ticket`.")];
   return tickets.slice(0, HOME_TICKETS).map(({ run, excerpt }) => ({
@@ -118,8 +124,23 @@ function ticketBlocks(tickets: readonly ListedRun[]): KnownBlock[] {
         text: `*${runTitle(run.state)}* · ${localTime(run.createdAt)}`,
       },
       { type: "plain_text" as const, emoji: false, text: escapeWithin(oneLine(excerpt) || "–", 150).text },
+      ...askedText(asked.get(run.id) ?? [], isRunEnd(run.state)).map((text) => ({
+        type: "plain_text" as const,
+        emoji: false,
+        text,
+      })),
     ],
   }));
+}
+
+/** "Refund of £20.00 GBP on order ORD-1001: done", each; what has no room is counted. */
+function askedText(operations: readonly OperationFacts[], over: boolean): string[] {
+  const lines = operations.slice(0, HOME_ASKED).map((operation) => {
+    const said = `${whatOf(operation)}: ${standingIn(operation, over)}`;
+    return escapeWithin(oneLine(said), 200).text;
+  });
+  const more = operations.length - lines.length;
+  return more > 0 ? [...lines, `and ${more} more`] : lines;
 }
 
 function oncallBlocks({ unknown, quarantined, frozen }: NonNullable<HomeFacts["oncall"]>): KnownBlock[] {

@@ -142,10 +142,8 @@ function stepState(
   over: boolean,
 ): string {
   const operation = call.operationId === null ? undefined : operations.get(call.operationId);
-  // A run that ends withdraws what was not sent, unless another ticket asks for it too: then it is that one's to tell.
-  if (over && (operation?.status === "AWAITING_APPROVAL" || operation?.status === "PREPARED"))
-    return "left to another ticket that asks for it too, told there";
-  if (operation !== undefined) return `${standingOf(operation)}${call.replayed ? " (asked for before)" : ""}`;
+  if (operation !== undefined)
+    return `${standingIn(operation, over)}${call.replayed && !isLeft(operation, over) ? " (asked for before)" : ""}`;
   switch (call.state) {
     case "proposed":
       return "next";
@@ -163,6 +161,14 @@ function stepState(
       return assertNever(call.state, "call state");
   }
 }
+
+/** A run that ends withdraws what was not sent, unless another ticket asks for it too: then it is that one's to tell. */
+const isLeft = ({ status }: OperationFacts, over: boolean): boolean =>
+  over && (status === "AWAITING_APPROVAL" || status === "PREPARED");
+
+/** Where an operation stands, as its run tells it; `over`: the run has ended. */
+export const standingIn = (operation: OperationFacts, over: boolean): string =>
+  isLeft(operation, over) ? "left to another ticket that asks for it too, told there" : standingOf(operation);
 
 const TOOL_WORDS: Readonly<Record<string, { words: string; of: string }>> = {
   find_customer: { words: "Look for customer", of: "query" },

@@ -1,10 +1,13 @@
 /** What a person's App Home shows, from rows and from what Slack says of the person. Reads only. */
-import type { ApprovalId } from "../../domain/ids.js";
+import type { SqlRunner } from "../../db/connect.js";
+import type { ApprovalId, OperationId, RunId } from "../../domain/ids.js";
 import { listRuns } from "../../runs/index.js";
 import type { ApprovalView } from "../cards/approval-card.js";
 import { HOME_APPROVALS, HOME_STOPPABLE, HOME_TICKETS, type HomeFacts } from "../cards/home.js";
+import type { OperationFacts } from "../cards/sentences.js";
 import type { SlackContext } from "../types.js";
 import { approvalViewOf, readApprovalView } from "./approval.js";
+import { readOperations } from "./operation.js";
 import { readFrozen } from "./ops.js";
 
 /** `maxAgeMs`: how old what Slack said of the person may be. Who may decide is asked again at the click. */
@@ -30,9 +33,41 @@ export async function readHome(
       : { ok: false, reason: pending.reason },
     stoppable,
     tickets: tickets.runs,
+    asked: await askedBy(
+      ctx.db,
+      tickets.runs.map(({ run }) => run.id),
+    ),
     oncall: oncall !== null && oncall.outcome === "home" ? oncall : null,
     frozen,
   };
+}
+
+// $1 runs. What each asked for, in the order of its calls.
+const ASKED_BY = `
+SELECT run_id, operation_id FROM tool_calls WHERE run_id = ANY ($1) AND operation_id IS NOT NULL
+GROUP BY run_id, operation_id ORDER BY min(created_at), operation_id`;
+
+async function askedBy(
+  db: SqlRunner,
+  runs: readonly RunId[],
+): Promise<ReadonlyMap<RunId, readonly OperationFacts[]>> {
+  if (runs.length === 0) return new Map();
+  const rows = await db.sql<{ run_id: RunId; operation_id: OperationId }>("slack.asked_by", ASKED_BY, [
+    [...runs],
+  ]);
+  const operations = await readOperations(
+    db,
+    rows.map((row) => row.operation_id),
+  );
+  return new Map(
+    runs.map((run) => [
+      run,
+      rows.flatMap((row) => {
+        const operation = operations.get(row.operation_id);
+        return row.run_id === run && operation !== undefined ? [operation] : [];
+      }),
+    ]),
+  );
 }
 
 /** Approved in a role of this person's and not released yet. Who may stop them is asked again at the click. */
