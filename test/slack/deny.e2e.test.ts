@@ -163,7 +163,9 @@ describe("Undo", () => {
     );
     await moveOperation(w, held, ["PREPARED"]);
     const cooling = await waitFor(() =>
-      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => buttonsOf(one).includes("Undo")),
+      w.sandbox.control
+        .messages("U_SUP1", "C_APPR")
+        .find((one) => buttonsOf(one).includes("Undo approval of £180.00 GBP")),
     );
     expect(readable(cooling)).toContain("Until then it can be undone");
     await click(w, "U_SUP2", cooling, "Undo");

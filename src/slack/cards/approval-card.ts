@@ -279,7 +279,7 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
     ? [
         {
           action: ACTIONS.undo,
-          text: "Undo",
+          text: amount === null ? "Undo approval" : `Undo approval of ${amount}`,
           value,
           style: "danger",
           says: whatOf(approval.binding),

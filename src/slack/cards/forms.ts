@@ -112,16 +112,21 @@ export function ticketForm(text: string, place: FormPlace): Modal {
   });
 }
 
+/** What a decision is about, in a word: Slack draws every form's button in green, so that only its words tell them apart. */
+const subjectOf = ({ kind }: Pick<OperationFacts, "kind">): string =>
+  kind === "refund" ? "refund" : "cancellation";
+
 export function denyForm(approval: Approval, meta: FormMeta): Modal {
   const { binding } = approval;
   const money = binding.kind === "refund";
   return form({
     callback: VIEWS.deny,
-    title: "Deny",
-    submit: "Deny",
+    title: `Deny this ${subjectOf(binding)}`,
+    submit: `Deny ${subjectOf(binding)}`,
     meta,
     blocks: [
       theirs(`${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`, 600),
+      note(`*Deny ${subjectOf(binding)}* says no: nothing is sent.`),
       textInput({
         input: INPUTS.note,
         label: "Note",
@@ -148,8 +153,8 @@ export function amountForm(approval: Approval, meta: FormMeta): Modal {
   const { binding } = approval;
   return form({
     callback: VIEWS.approveAmount,
-    title: "Approve",
-    submit: "Approve",
+    title: `Approve ${subjectOf(binding)}`,
+    submit: `Approve ${subjectOf(binding)}`,
     meta,
     blocks: [
       theirs(`${whatOf(binding)} for ${withRef(binding.customerName, binding.customerRef)}`, 600),
