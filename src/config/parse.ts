@@ -50,19 +50,21 @@ export function environment(): Environment {
 }
 
 /**
- * Parses what is common and the sections named in `needs`.
+ * Parses what is common and the sections named in `needs`. `hearsSlack` (true): what Slack delivers comes to this process, which takes
+ * one of the two secrets that prove it; a process that only sends needs neither.
  *
  * @throws ConfigError naming every bad variable
  */
 export function parseConfig<N extends Section>(
   needs: readonly N[],
   env: Environment = environment(),
+  { hearsSlack = true }: { readonly hearsSlack?: boolean } = {},
 ): Config<N> {
   const reader = new Reader(env);
   const common = readCommon(reader);
   const sections: Partial<Sections> = {
     ...(needs.includes("database" as N) ? { database: readDatabase(reader) } : {}),
-    ...(needs.includes("slack" as N) ? { slack: readSlack(reader) } : {}),
+    ...(needs.includes("slack" as N) ? { slack: readSlack(reader, hearsSlack) } : {}),
     ...(needs.includes("payments" as N) ? { payments: readPayments(reader) } : {}),
   };
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
@@ -93,7 +95,7 @@ function readDatabase(reader: Reader): DatabaseConfig {
   };
 }
 
-function readSlack(reader: Reader): SlackEnvironment {
+function readSlack(reader: Reader, hears: boolean): SlackEnvironment {
   const botToken = reader.secret(
     "SLACK_BOT_TOKEN",
     field.slackToken("xoxb"),
@@ -102,6 +104,7 @@ function readSlack(reader: Reader): SlackEnvironment {
   const signingSecret = reader.optionalSecret("SLACK_SIGNING_SECRET", field.secret);
   const appToken = reader.optionalSecret("SLACK_APP_TOKEN", field.slackToken("xapp"));
   if (
+    hears &&
     signingSecret === null &&
     appToken === null &&
     !reader.failed("SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN")
@@ -110,17 +113,14 @@ function readSlack(reader: Reader): SlackEnvironment {
       "SLACK_SIGNING_SECRET or SLACK_APP_TOKEN is missing: set the first to receive over HTTP, the second (xapp-…) for Socket Mode",
     );
   }
-  if (signingSecret !== null && appToken !== null) {
+  if (hears && signingSecret !== null && appToken !== null) {
     reader.warnings.push("SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: Socket Mode is used");
   }
   const channel = (name: string, use: string): string =>
     reader.required(name, field.channelId, "", `the id of the channel ${use}`);
   return {
     botToken,
-    transport:
-      appToken !== null
-        ? { mode: "socket", appToken }
-        : { mode: "http", signingSecret: signingSecret ?? new Secret("") },
+    transport: transportOf(signingSecret, appToken, hears),
     apiUrl: reader.value("SLACK_API_URL", field.slackApiUrl, "https://slack.com/api/"),
     channels: {
       tickets: channel("SLACK_TICKETS_CHANNEL", "where tickets are filed"),
@@ -128,6 +128,17 @@ function readSlack(reader: Reader): SlackEnvironment {
       ops: channel("SLACK_OPS_CHANNEL", "of on-call"),
     },
   };
+}
+
+function transportOf(
+  signingSecret: Secret | null,
+  appToken: Secret | null,
+  hears: boolean,
+): SlackEnvironment["transport"] {
+  if (appToken !== null) return { mode: "socket", appToken };
+  if (signingSecret !== null || hears)
+    return { mode: "http", signingSecret: signingSecret ?? new Secret("") };
+  return { mode: "none" };
 }
 
 function readPayments(reader: Reader): PaymentsConfig {

@@ -42,7 +42,9 @@ export interface SlackEnvironment {
   readonly botToken: Secret;
   readonly transport:
     | { readonly mode: "http"; readonly signingSecret: Secret }
-    | { readonly mode: "socket"; readonly appToken: Secret };
+    | { readonly mode: "socket"; readonly appToken: Secret }
+    /** Neither is set, in a process that does not hear Slack. */
+    | { readonly mode: "none" };
   /** Web API base, with its trailing slash. */
   readonly apiUrl: string;
   readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };

@@ -25,10 +25,11 @@ export const SILENT_METRICS: SlackMetrics = {
 /** CONTRACT §3, the Slack part. Channel ids as Slack spells them. */
 export interface SlackConfig {
   readonly botToken: string;
-  /** Which of the two secrets is set chooses the transport. */
+  /** Which of the two secrets is set chooses the transport; a process that only sends may have none. */
   readonly transport:
     | { readonly mode: "http"; readonly signingSecret: string }
-    | { readonly mode: "socket"; readonly appToken: string };
+    | { readonly mode: "socket"; readonly appToken: string }
+    | { readonly mode: "none" };
   /** Web API base, with its trailing slash. */
   readonly apiUrl: string;
   readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };

@@ -28,6 +28,9 @@ const DRAIN_PATIENCE_MS = 8_000;
  * asked on in the background. Rejects with EADDRINUSE, or with `slack_auth` when Slack refuses a token.
  */
 export async function startSlack(ctx: SlackContext, options: StartOptions): Promise<SlackHandle> {
+  // Nothing could prove that a delivery is Slack's.
+  if (ctx.config.transport.mode === "none")
+    throw new Error("no secret is set that proves Slack's deliveries");
   const identity = readIdentity(ctx.web, ctx.log, () => ctx.ids.random());
   const socketsRef: SocketsRef = { current: null };
   const { app, gate, http } = buildApp(ctx, identity, socketsRef);
@@ -116,7 +119,7 @@ function openSockets(
   timing: Partial<SocketTiming> | undefined,
 ): Sockets | null {
   const { transport, apiUrl } = ctx.config;
-  if (transport.mode === "http") return null;
+  if (transport.mode !== "socket") return null;
   return startSockets({
     appToken: transport.appToken,
     apiUrl,
@@ -139,14 +142,13 @@ async function patiently(ready: Promise<unknown>): Promise<void> {
   }
 }
 
-function health({ ctx, identity, sockets }: Parts): SlackHealth {
+function health({ identity, sockets }: Parts): SlackHealth {
   const known = identity.current() !== null;
-  const { mode } = ctx.config.transport;
   if (sockets === null) {
     const detail = known
       ? "listening for Slack"
       : `Slack does not answer: ${identity.lastError() ?? "not asked yet"}`;
-    return { connected: known, mode, sockets: 0, socketAgeMs: null, silentMs: null, detail };
+    return { connected: known, mode: "http", sockets: 0, socketAgeMs: null, silentMs: null, detail };
   }
   const now = monotonicMs();
   const hello = sockets.youngestHelloMs();
@@ -157,7 +159,7 @@ function health({ ctx, identity, sockets }: Parts): SlackHealth {
   const silentMs = frame === null ? null : Math.round(now - frame);
   return {
     connected: known && open > 0,
-    mode,
+    mode: "socket",
     sockets: open,
     socketAgeMs,
     silentMs,

@@ -45,6 +45,20 @@ describe("what is missing or malformed", () => {
     expect(problemsOf({})).toHaveLength(8);
   });
 
+  it("a process that only sends to Slack needs no secret of Slack's deliveries, and everything else", () => {
+    const sends = (env: Environment) => parseConfig(ALL, env, { hearsSlack: false });
+    const { SLACK_SIGNING_SECRET: _unset, ...without } = WHOLE;
+    expect(sends(without).slack.transport).toEqual({ mode: "none" });
+    expect(problemsOf(without)).toEqual([expect.stringContaining("SLACK_SIGNING_SECRET or SLACK_APP_TOKEN")]);
+    expect(sends(WHOLE).slack.transport.mode).toBe("http");
+    expect(sends({ ...WHOLE, SLACK_APP_TOKEN: "xapp-1" }).warnings).toEqual([]);
+    expect(() => sends({})).toThrow(
+      /DATABASE_URL.*SLACK_BOT_TOKEN.*SLACK_OPS_CHANNEL.*STRIPE_WEBHOOK_SECRET/su,
+    );
+    expect(() => sends({})).not.toThrow(/SLACK_SIGNING_SECRET/u);
+    expect(() => sends({ ...without, SLACK_APP_TOKEN: "xoxb-bot" })).toThrow(/SLACK_APP_TOKEN must be/u);
+  });
+
   it("a token of another kind is named beside everything else that is bad", () => {
     const problems = problemsOf({ ...WHOLE, SLACK_BOT_TOKEN: "bad", PORT: "none", STRIPE_SECRET_KEY: "" });
     expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([

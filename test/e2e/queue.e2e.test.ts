@@ -69,7 +69,8 @@ describe("S-Q-1: a worker stands still in the middle and comes back later", () =
         await stage.operationIn("DISPATCHED");
         first.signal("SIGSTOP");
         expect(await refunds(house)).toEqual([]);
-        await house.another({ roles: "worker" });
+        // It hears nothing of Slack, so the secrets of Slack's deliveries are not its business.
+        await house.another({ roles: "worker", env: { SLACK_APP_TOKEN: "", SLACK_SIGNING_SECRET: "" } });
         await stage.operationIn("CONFIRMED");
         first.signal("SIGCONT");
         await stage.runIn(thread, "resolved");

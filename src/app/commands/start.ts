@@ -1,4 +1,4 @@
-import { parseConfig } from "../../config/index.js";
+import { environment, parseConfig } from "../../config/index.js";
 import { PolicyFileError } from "../../policy/index.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { type Role, startProcess } from "../process.js";
@@ -9,7 +9,9 @@ const ROLES: readonly Role[] = ["app", "worker"];
 /** `countersign start`: runs until SIGTERM or Ctrl-C. */
 export async function start(options: { roles: string; endWithParent?: boolean }): Promise<void> {
   const roles = rolesOf(options.roles);
-  const config = parseConfig(["database", "slack", "payments"]);
+  const config = parseConfig(["database", "slack", "payments"], environment(), {
+    hearsSlack: roles.has("app"),
+  });
   const stop = stopSignal();
   if (options.endWithParent === true) stopWithParent(stop);
   try {
