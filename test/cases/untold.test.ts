@@ -3,6 +3,7 @@
  * write the log alike. Nothing of it leaves, and on-call hears of it.
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Db } from "../../src/db/connect.js";
 import { sendClaimed } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import { sendAuthorised } from "../../src/ledger/index.js";
@@ -49,6 +50,22 @@ const idOf = (held: Awaited<ReturnType<CaseWorld["ask"]>>): OperationId => {
     throw new Error("the turn has no operation");
   return call.operation.id;
 };
+
+/** A database on which something else is committed once, just before the first statement of this name. */
+function justBefore(name: string, happen: () => Promise<void>): { db: Db; happened: () => boolean } {
+  let done = false;
+  const db: Db = {
+    ...database.db,
+    sql: async (statement, text, parameters) => {
+      if (statement === name && !done) {
+        done = true;
+        await happen();
+      }
+      return database.db.sql(statement, text, parameters);
+    },
+  };
+  return { db, happened: () => done };
+}
 
 describe("an approval that nobody gave", () => {
   it.each([
@@ -122,6 +139,34 @@ describe("an approval that nobody gave", () => {
     expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
     expect(await incidentsOf(id)).toEqual(["row_changed"]);
     expect((await w.balance("ORD-1")).reserved).toBe(0);
+  });
+});
+
+describe("an approval that a person takes back while it is looked at", () => {
+  it.each([
+    ["by somebody else, before the log is read", "U_SUP2", "ledger.audit_operation"],
+    ["by somebody else, before its approval is read", "U_SUP2", "ledger.released_by"],
+    ["by somebody else, before the approval's log is read", "U_SUP2", "ledger.audit_subject"],
+    ["by who gave it, before the log is read", "U_SUP1", "ledger.audit_operation"],
+    ["by who gave it, before its approval is read", "U_SUP1", "ledger.released_by"],
+    ["by who gave it, before the approval's log is read", "U_SUP1", "ledger.audit_subject"],
+  ])("%s: denied, nothing is sent, and nobody hears of a changed row", async (_how, who, statement) => {
+    const held = await w.ask("ORD-1", 18_000n);
+    const id = idOf(held);
+    const [approval] = held.approvals;
+    await w.h.click("U_SUP1", approval?.id as never, "approve");
+    await w.h.release(held);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    const meanwhile = justBefore(statement, async () => {
+      expect(await w.h.click(who, approval?.id as never, "deny")).toMatchObject({ outcome: "denied" });
+    });
+    await w.look(w.worker("w", meanwhile.db), id);
+    expect(meanwhile.happened()).toBe(true);
+    expect(await w.posts()).toEqual([]);
+    expect(await w.now(id)).toMatchObject({ status: "DENIED" });
+    expect(await incidentsOf(id)).toEqual([]);
+    expect((await w.balance("ORD-1")).reserved).toBe(0);
+    await w.intact();
   });
 });
 
