@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import type { MessageView } from "../../src/sandbox/slack/control-types.js";
 import { withDatabases } from "./support/databases.js";
-import { type House, openHouse } from "./support/house.js";
+import { type House, openHouse, telling } from "./support/house.js";
 import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 import {
-  approveAgainstDeny,
   cardsAreClosed,
   committed,
   held,
   operationsOf,
+  raceTimes,
   twoRefundsOfOne,
 } from "./support/races.js";
 
@@ -135,13 +135,15 @@ function approveValue(card: MessageView): string {
 
 describe("S-AP-3: Approve and Deny in the same millisecond", () => {
   it("is one decision each time, and what was denied is never sent", { timeout: 300_000 }, async () => {
-    for (let round = 0; round < 3; round += 1) await approveAgainstDeny(house, takeOrder());
+    await telling(house, () => raceTimes(house, 3, takeOrder));
   });
 });
 
 describe("S-PAY-6: two partial refunds that together exceed the payment, approved within a moment", () => {
   it("confirms exactly one; the other is told what is left", { timeout: 300_000 }, async () => {
-    for (let round = 0; round < 3; round += 1) await twoRefundsOfOne(house, takeOrder());
+    await telling(house, async () => {
+      for (let round = 0; round < 3; round += 1) await twoRefundsOfOne(house, takeOrder());
+    });
   });
 });
 

@@ -5,20 +5,26 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { withDatabases } from "../e2e/support/databases.js";
-import { type House, openHouse } from "../e2e/support/house.js";
+import { type House, openHouse, telling } from "../e2e/support/house.js";
 import { NOTHING_COUNTED } from "../e2e/support/nothing-counted.js";
-import { approveAgainstDeny, twoRefundsOfOne } from "../e2e/support/races.js";
+import { raceTimes, twoRefundsOfOne } from "../e2e/support/races.js";
 
 const ROUNDS = Number(process.env["COUNTERSIGN_RACE_ROUNDS"] ?? "50");
 const ROUND_MS = 120_000;
 const databases = withDatabases();
 let house: House;
+let nextOrder = 7001;
+
+const takeOrder = (): string => {
+  nextOrder += 1;
+  return `ORD-${nextOrder - 1}`;
+};
 
 beforeAll(async () => {
   house = await openHouse(databases, {
     transport: "http",
     policy: { text: NOTHING_COUNTED },
-    changeShop: (shop) => withManyOrders(shop, 2 * ROUNDS, 10_000),
+    changeShop: (shop) => withManyOrders(shop, 3 * ROUNDS, 10_000),
   });
   await Promise.all([house.stage.start(), house.another()]);
 });
@@ -26,14 +32,13 @@ afterAll(() => house.close());
 
 describe("fifty times, in two processes", () => {
   it("S-AP-3: one decision, one end, one story", { timeout: ROUNDS * ROUND_MS }, async () => {
-    for (let round = 0; round < ROUNDS; round += 1) await approveAgainstDeny(house, `ORD-${7001 + round}`);
+    await telling(house, () => raceTimes(house, ROUNDS, takeOrder));
   });
 
   it("S-PAY-6: exactly one of £60 and £70 out of £100", { timeout: ROUNDS * ROUND_MS }, async () => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const order = `ORD-${7001 + ROUNDS + round}`;
-      await twoRefundsOfOne(house, order);
-    }
+    await telling(house, async () => {
+      for (let round = 0; round < ROUNDS; round += 1) await twoRefundsOfOne(house, takeOrder());
+    });
     const { duplicates } = await house.world.payments.control.counts();
     expect(duplicates).toBe(0);
     await house.assertAuditIntact();

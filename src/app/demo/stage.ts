@@ -9,12 +9,13 @@ import type { Db } from "../../db/connect.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { counted } from "../../domain/text/counted.js";
 import { FAULT_WORDS, type FaultSpec } from "../../sandbox/payments/index.js";
-import type { MessageView } from "../../sandbox/slack/control-types.js";
+import type { MessageView, ModalView } from "../../sandbox/slack/control-types.js";
 import type { ShopFile } from "../../shop/index.js";
 import { offlineContext } from "../compose/offline.js";
 import { importShopFile } from "../compose/shop.js";
 import { print } from "../output.js";
 import { type LedgerRow, readApprovals, readEventTypes, readOperations, readRunStates } from "./books.js";
+import { lastActs } from "./last-acts.js";
 import { type Product, startProduct } from "./product.js";
 import type { World } from "./world.js";
 
@@ -23,6 +24,9 @@ const WAIT_MS = 60_000;
 const PATIENCE_MS = 10_000;
 const CLICKS_AT_MOST = 5;
 const CLICK_AGAIN_MS = 2_000;
+/** Nothing was done with the click, and the person is told so: Slack could not be asked about them, or it came too late for a form. */
+export const NOT_NOW =
+  /^(?:Slack could not be asked (?:who you are just now|just now whether you are in the role \w+), so nothing was changed\. Please try again in a minute\.|The form could not be opened in time\. Please click again\.$)/u;
 
 export interface StageOptions {
   /** Every wait ends when this is aborted. */
@@ -202,20 +206,31 @@ export class Stage {
   }
 
   async deny(as: string, thread: Thread, note: string): Promise<void> {
-    await this.press(as, thread, "Deny");
-    // A form opens within three seconds of its click or not at all; on a very slow machine a person clicks again.
-    for (let again = 0; again < 3 && !(await this.#opened(as)); again += 1)
-      await this.press(as, thread, "Deny");
+    await this.openForm(as, thread, "Deny");
     await this.submitForm(as, { Note: note });
     this.say(`${as} denies: ${note}`);
   }
 
-  async #opened(as: string): Promise<boolean> {
-    for (let waited = 0; waited < PATIENCE_MS; waited += LOOK_EVERY_MS) {
-      if (this.world.slack.control.modals(as).length > 0) return true;
-      await pause(LOOK_EVERY_MS);
+  /**
+   * Presses a button that opens a form, and gives the form. Whoever is told to click again does; any other sentence, and neither form nor
+   * sentence, is a failure.
+   */
+  async openForm(as: string, thread: Thread, label: string): Promise<ModalView> {
+    for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
+      const told = this.toldPrivately(as, thread).length;
+      const before = new Set(this.world.slack.control.modals(as).map(({ id }) => id));
+      await this.press(as, thread, label);
+      const answer = await this.until(`the form of ${as} after "${label}", or a sentence`, async () => {
+        const form = this.world.slack.control.modals(as).find(({ id }) => !before.has(id));
+        return form ?? this.toldPrivately(as, thread).at(told);
+      });
+      if (typeof answer !== "string") return answer;
+      if (!NOT_NOW.test(answer))
+        throw new Error(`"${label}" opened no form for ${as}, who was told: ${answer}`);
+      this.say(`${as} is told: ${answer}`);
+      await pause(CLICK_AGAIN_MS);
     }
-    return false;
+    throw new Error(`${as} was told ${CLICKS_AT_MOST} times to click again`);
   }
 
   /** Fills the person's topmost form and submits it. Keys are the labels of the inputs. */
@@ -388,13 +403,9 @@ export class Stage {
       if (found !== undefined && found !== null && found !== false) return found;
       await pause(LOOK_EVERY_MS);
     }
-    const told = ["U_AGENT", "U_SUP1", "U_SUP2"].flatMap((as) =>
-      this.world.slack.control
-        .messages(as, "C_TICK", { ephemeral: true })
-        .filter((message) => message.ephemeral)
-        .map(({ text }) => `\n  only ${as} was told: ${text}`),
+    throw new Error(
+      `waited ${WAIT_MS / 1000} s for ${what} in vain${lastActs(this.world.slack.control.journal())}`,
     );
-    throw new Error(`waited ${WAIT_MS / 1000} s for ${what} in vain${told.slice(-6).join("")}`);
   }
 }
 

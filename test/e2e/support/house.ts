@@ -65,13 +65,20 @@ export async function inHouse(
 ): Promise<void> {
   const house = await openHouse(databases, options);
   try {
-    await run(house);
+    await telling(house, () => run(house));
+  } finally {
+    await house.close();
+  }
+}
+
+/** Runs it; a failure tells what was said and what each process logged. */
+export async function telling<T>(house: House, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
   } catch (error) {
     throw new Error(`${String(error)}\n--- told\n${house.told.join("\n")}\n--- logged\n${house.log()}`, {
       cause: error,
     });
-  } finally {
-    await house.close();
   }
 }
 
@@ -116,7 +123,7 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
     log: () =>
       readdirSync(home)
         .filter((name) => name.endsWith(".log"))
-        .flatMap((name) => readFileSync(path.join(home, name), "utf8").split("\n").slice(-40))
+        .flatMap((name) => [`--- ${name}`, ...lastLines(readFileSync(path.join(home, name), "utf8"))])
         .join("\n"),
     another: async ({ roles, env, port } = {}) => {
       const product = await startProduct({
@@ -140,6 +147,13 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+/** The newest lines, and before them the newest warnings and errors of longer ago. */
+function lastLines(text: string): string[] {
+  const lines = text.split("\n");
+  const grave = lines.slice(0, -40).filter((line) => /"level":"(?:warn|error|fatal)"/u.test(line));
+  return [...grave.slice(-40), ...lines.slice(-40)];
 }
 
 /** A stopped (SIGSTOP) process hears no SIGTERM. */
