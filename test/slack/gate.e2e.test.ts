@@ -1,15 +1,15 @@
 /** What is let in, what is refused, and what happens while the database is away. */
 import pg from "pg";
-import { afterEach, describe, expect, inject, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { openDb } from "../../src/db/connect.js";
 import { INBOX_LEASE_MS } from "../../src/slack/inbox/store.js";
 import { withDatabase } from "../support/database.js";
-import { withDatabaseName } from "../support/global-setup.js";
 import { waitFor } from "../support/wait.js";
 import { hold } from "./support/held.js";
 import { answers, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
 import { interactionForm, type Signed, sendSigned } from "./support/signed.js";
+import { withoutDatabase } from "./support/without-database.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
 
 const database = withDatabase();
@@ -339,26 +339,10 @@ describe("a request", () => {
   });
 });
 
-/** Postgres away for this database: no new connections, the open ones cut. */
-async function withoutDatabase<T>(run: () => Promise<T>): Promise<T> {
-  const { adminUrl } = inject("server");
-  const name = new URL(database.url).pathname.slice(1);
-  const admin = new pg.Client({ connectionString: withDatabaseName(adminUrl, "postgres") });
-  await admin.connect();
-  try {
-    await admin.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS false`);
-    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name]);
-    return await run();
-  } finally {
-    await admin.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS true`);
-    await admin.end();
-  }
-}
-
 describe("while the database is away", () => {
   test("an event is not acknowledged, comes again, and becomes a ticket", async () => {
     const w = await start({ sandbox: { clock: { scale: 50 } } });
-    await withoutDatabase(async () => {
+    await withoutDatabase(database.url, async () => {
       expect(
         await send(w, {
           body: event({
@@ -395,7 +379,7 @@ describe("while the database is away", () => {
     const card = await waitFor(() =>
       w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
     );
-    await withoutDatabase(async () => {
+    await withoutDatabase(database.url, async () => {
       await w.sandbox.control.click({
         as: "U_SUP1",
         at: { channel: "C_APPR", ts: card.ts },
@@ -425,7 +409,7 @@ describe("while the database is away", () => {
     const modal = await waitFor(() => w.sandbox.control.modals("U_AGENT")[0]);
     const submit = () =>
       w.sandbox.control.submitView({ as: "U_AGENT", viewId: modal.id, values: { text: "refund ORD-10042" } });
-    await withoutDatabase(async () => {
+    await withoutDatabase(database.url, async () => {
       expect(await submit()).toMatchObject({
         ok: false,
         error: "view_errors",

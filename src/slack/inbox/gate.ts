@@ -2,7 +2,7 @@
  * The gate between a receiver and Bolt.
  *
  * 1. Nothing is acknowledged before it is a row; without a database an event is not acknowledged (Slack sends it again) and a click
- *    is answered with "not recorded" (Slack does not).
+ *    is answered with "not recorded" (Slack does not), or where that cannot be said not acknowledged either.
  * 2. Whatever Bolt's listeners do or throw, every arrival that was stored is acknowledged exactly once, so that neither the
  *    404 after three seconds nor the second-acknowledgement error can happen (facts/slack §1.2).
  * 3. An acknowledgement that fails is only logged: what depends on it will be delivered again (B11).
@@ -13,6 +13,8 @@ import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
 import { nestsDeeperThan } from "../../domain/json-depth.js";
 import { storable } from "../../domain/text/storable.js";
+import { clickOf, shortcutOf } from "../listeners/payload.js";
+import { withinMs } from "../listeners/within.js";
 import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
 import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
@@ -48,6 +50,9 @@ export interface Gate {
   busy(): number;
 }
 
+/** What is stored. */
+type Storable = Extract<Arrival, { kind: InboxKind }>;
+
 interface GateDeps {
   readonly ctx: Pick<SlackContext, "arrivals" | "ids" | "log" | "metrics" | "web" | "config">;
   readonly identity: () => SlackIdentity | null;
@@ -60,6 +65,8 @@ interface GateDeps {
 
 /** Slack waits three seconds; a database that needs longer than this is away. */
 const STORE_DEADLINE_MS = 2_000;
+/** What is left of the three seconds, for the sentence that says so. */
+const SAY_DEADLINE_MS = 600;
 /** Kinds whose handling goes on in this process, so the row is born with our lease. */
 const LEASED: ReadonlySet<InboxKind> = new Set(["action", "view", "command", "shortcut"]);
 
@@ -129,7 +136,7 @@ async function record(
   deps: GateDeps,
   event: ReceiverEvent,
   ack: Ack,
-  arrival: Extract<Arrival, { kind: InboxKind }>,
+  arrival: Storable,
   arrivedAtMs: number,
 ): Promise<void> {
   let stored: Stored;
@@ -152,11 +159,7 @@ async function record(
   });
 }
 
-async function storeInTime(
-  deps: GateDeps,
-  event: ReceiverEvent,
-  arrival: Extract<Arrival, { kind: InboxKind }>,
-): Promise<Stored> {
+async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storable): Promise<Stored> {
   const { ctx } = deps;
   const store = { db: ctx.arrivals, ids: ctx.ids };
   const storing = storeArrival(store, {
@@ -192,12 +195,7 @@ async function storeInTime(
 }
 
 /** No false acknowledgement: an event comes again, a person reads that nothing was recorded. */
-async function notRecorded(
-  deps: GateDeps,
-  arrival: Extract<Arrival, { kind: InboxKind }>,
-  body: JsonObject,
-  ack: Ack,
-): Promise<void> {
+async function notRecorded(deps: GateDeps, arrival: Storable, body: JsonObject, ack: Ack): Promise<void> {
   switch (arrival.kind) {
     case "message":
     case "event":
@@ -213,15 +211,30 @@ async function notRecorded(
     case "shortcut": {
       const url = body["response_url"];
       // Without a response_url (App Home, global shortcut) only Slack's own error can tell the person.
-      if (typeof url !== "string") throw new ArrivalRefused(503, "the click could not be stored", false);
-      await ack.run();
-      await deps.ctx.web
-        .respond(url, { response_type: "ephemeral", replace_original: false, text: NOT_RECORDED })
-        .catch((error: unknown) =>
-          deps.ctx.log.warn({ error: String(error) }, "could not say that nothing was recorded"),
-        );
+      if (typeof url !== "string" || !(await saidNotRecorded(deps, arrival, url))) {
+        throw new ArrivalRefused(503, "the click could not be stored", false);
+      }
+      return ack.run();
     }
   }
+}
+
+/** True once Slack has the sentence: only then is the click acknowledged, so that whoever cannot be told so sees Slack's own error. */
+async function saidNotRecorded({ ctx }: GateDeps, arrival: Storable, url: string): Promise<boolean> {
+  const threadTs =
+    arrival.kind === "action"
+      ? clickOf(arrival.stored)?.place.threadTs
+      : shortcutOf(arrival.stored)?.threadTs;
+  const said = ctx.web.respond(url, {
+    response_type: "ephemeral",
+    replace_original: false,
+    text: NOT_RECORDED,
+    ...(threadTs === undefined || threadTs === null ? {} : { thread_ts: threadTs }),
+  });
+  const status = await withinMs(SAY_DEADLINE_MS, said).catch((error: unknown) => String(error));
+  if (typeof status === "number" && status >= 200 && status < 300) return true;
+  ctx.log.warn({ status }, "could not say that nothing was recorded");
+  return false;
 }
 
 /** Errors are keyed by an input block: the first that has a value. */
