@@ -21,12 +21,18 @@ import type { World } from "./world.js";
 
 const LOOK_EVERY_MS = 50;
 const WAIT_MS = 60_000;
-const PATIENCE_MS = 10_000;
 const CLICKS_AT_MOST = 5;
 const CLICK_AGAIN_MS = 2_000;
-/** Nothing was done with the click, and the person is told so: Slack could not be asked about them, or it came too late for a form. */
+/** What a vote that counts is answered with. */
+const COUNTS = /^(?:Approved|Your approval is recorded)/u;
+/** The card was made anew while it was pressed. */
+const OLDER_CARD = /^This is an older card of .*; please use the newest one\. Nothing was changed\./u;
+/**
+ * Nothing was done with the click, and the person is told so: Slack could not be asked about them, it came too late for a form, or the
+ * database undid it.
+ */
 export const NOT_NOW =
-  /^(?:Slack could not be asked (?:who you are just now|just now whether you are in the role \w+), so nothing was changed\. Please try again in a minute\.|The form could not be opened in time\. Please click again\.$)/u;
+  /^(?:Slack could not be asked (?:who you are just now|just now whether you are in the role \w+), so nothing was changed\. Please try again in a minute\.|The form could not be opened in time\. Please click again\.$|This could not be recorded just now, and nothing was sent\. Please click again\.$)/u;
 
 export interface StageOptions {
   /** Every wait ends when this is aborted. */
@@ -153,8 +159,8 @@ export class Stage {
     this.say(over ? "the work is over; nothing is left to confirm" : `${thread.filer} confirms the customer`);
   }
 
-  /** Presses the newest button in the thread whose label begins so, as soon as it is there. */
-  async press(as: string, thread: Thread, label: string): Promise<void> {
+  /** Presses the newest button in the thread whose label begins so, as soon as it is there; gives what the button carries. */
+  async press(as: string, thread: Thread, label: string): Promise<string | null> {
     const message = await this.messageWith(thread, label);
     await this.#pace();
     const pressed = await this.world.slack.control.click({
@@ -163,22 +169,25 @@ export class Stage {
       label,
     });
     if (!pressed.ok) throw new Error(`"${label}" could not be pressed by ${as}: ${pressed.message}`);
+    return buttonsOf(message).find(({ text }) => text.startsWith(label))?.value ?? null;
   }
 
-  /** Presses Approve; whoever is told to try again does. */
+  /** Presses Approve; whoever is told to click again does, and whoever is told anything else has not approved. */
   async approve(as: string, thread: Thread): Promise<void> {
     for (let tries = 1; tries <= CLICKS_AT_MOST; tries += 1) {
-      const [told, open] = [this.toldPrivately(as, thread).length, await this.#openApprovals()];
-      await this.press(as, thread, "Approve");
-      const answer = await this.#answered(as, thread, told, open);
-      if (answer === null || !/Please (try|click) again/u.test(answer)) {
+      const told = this.toldPrivately(as, thread).length;
+      const button = await this.press(as, thread, "Approve");
+      const answer = await this.#answered(as, thread, told, button);
+      if (answer === null || COUNTS.test(answer)) {
         this.say(`${as} approves`);
         return;
       }
+      if (!NOT_NOW.test(answer) && !OLDER_CARD.test(answer))
+        throw new Error(`${as} pressed Approve and was told: ${answer}`);
       this.say(`${as} is told: ${answer}`);
       await pause(CLICK_AGAIN_MS);
     }
-    throw new Error(`${as} was told ${CLICKS_AT_MOST} times to try again`);
+    throw new Error(`${as} was told ${CLICKS_AT_MOST} times to click again`);
   }
 
   /** What only this person was told in the thread, oldest first. */
@@ -189,20 +198,16 @@ export class Stage {
       .map(({ text }) => text);
   }
 
-  /** The sentence that answers a click; null when it was decided first, or when whoever should answer is gone. */
-  async #answered(as: string, thread: Thread, told: number, open: string): Promise<string | null> {
-    for (let waited = 0; waited < PATIENCE_MS; waited += LOOK_EVERY_MS) {
-      const answer = this.toldPrivately(as, thread).at(told);
-      if (answer !== undefined) return answer;
-      if (!this.running || (await this.#openApprovals()) !== open) return null;
-      await pause(LOOK_EVERY_MS);
-    }
-    return null;
-  }
-
-  async #openApprovals(): Promise<string> {
-    const open = (await readApprovals(this.db)).filter(({ state }) => state === "PENDING");
-    return open.map((approval) => approval.button).join();
+  /** The sentence that answers a click on Approve; null when it was decided first, or when whoever should answer is gone. */
+  async #answered(as: string, thread: Thread, told: number, button: string | null): Promise<string | null> {
+    const { answer } = await this.until(`${as}'s click on Approve to be answered or to decide`, async () => {
+      const said = this.toldPrivately(as, thread).at(told);
+      if (said !== undefined) return { answer: said };
+      const pending = (await readApprovals(this.db)).filter(({ state }) => state === "PENDING");
+      const decided = !pending.some((approval) => idOf(approval.button) === idOf(button));
+      return !this.running || decided ? { answer: null } : null;
+    });
+    return answer;
   }
 
   async deny(as: string, thread: Thread, note: string): Promise<void> {
@@ -409,10 +414,14 @@ export class Stage {
   }
 }
 
+/** Which approval a button is of, whatever the version of its card. */
+const idOf = (button: string | null): string => button?.split(".")[0] ?? "";
+
 /** Labels of the buttons that a message shows. */
 export const buttonLabels = (message: MessageView): string[] => buttonsOf(message).map(({ text }) => text);
 
-function buttonsOf(message: MessageView): { text: string; value: string | null }[] {
+/** The buttons that a message shows, with what they carry. */
+export function buttonsOf(message: MessageView): { text: string; value: string | null }[] {
   return message.blocks.flatMap((block) => {
     if (block["type"] !== "actions" || !Array.isArray(block["elements"])) return [];
     return block["elements"].flatMap((element) => {

@@ -1,11 +1,18 @@
-/** People who go on clicking until the work is done, as people do when a program dies under their hands. */
+/**
+ * People who go on until the work is done, as people do when a program dies under their hands. A click that was acknowledged is the
+ * program's to finish, whatever becomes of it: nobody presses again unless they are told to.
+ */
 import { setTimeout as pause } from "node:timers/promises";
-import { buttonLabels, type Stage, type Thread } from "../../../src/app/demo/stage.js";
+import { buttonsOf, NOT_NOW, type Stage, type Thread } from "../../../src/app/demo/stage.js";
 
 const LOOK_EVERY_MS = 50;
-/** Somebody whose click led to nothing presses again after this long. */
+/** Somebody whose click was not taken presses again after this long. */
 const PATIENCE_MS = 4_000;
 const AT_MOST_MS = 150_000;
+
+const APPROVER = "U_SUP1";
+
+const isNotNow = (text: string): boolean => NOT_NOW.test(text);
 
 export interface SeenThrough {
   /** How often the process ended under the story. */
@@ -21,7 +28,9 @@ export async function seeThrough(
   thread: Thread,
   done: () => Promise<boolean>,
 ): Promise<SeenThrough> {
-  const pressedAt = new Map<string, number>();
+  /** When a button may be pressed (again): never, once the click was acknowledged. */
+  const notBefore = new Map<string, number>();
+  let heard = 0;
   let deaths = 0;
   const until = performance.now() + AT_MOST_MS;
   while (performance.now() < until) {
@@ -31,24 +40,25 @@ export async function seeThrough(
       await stage.start({ COUNTERSIGN_FAILPOINTS: "" });
     }
     if (await done()) return { deaths };
+    const told = [thread.filer, APPROVER].flatMap((as) => stage.toldPrivately(as, thread)).filter(isNotNow);
+    if (told.length > heard) notBefore.clear();
+    heard = told.length;
     for (const message of stage.threadMessages(thread)) {
-      for (const label of buttonLabels(message)) {
-        const as = label.startsWith("Confirm")
+      for (const { text, value } of buttonsOf(message)) {
+        const as = text.startsWith("Confirm")
           ? thread.filer
-          : label.startsWith("Approve")
-            ? "U_SUP1"
+          : text.startsWith("Approve")
+            ? APPROVER
             : undefined;
-        const key = `${message.ts} ${label}`;
-        const now = performance.now();
-        if (as === undefined || now - (pressedAt.get(key) ?? Number.NEGATIVE_INFINITY) < PATIENCE_MS)
-          continue;
-        pressedAt.set(key, now);
-        // Refused, unanswered, not connected: the person sees it and tries again later.
-        await stage.world.slack.control.click({
+        const key = `${message.ts} ${text} ${value}`;
+        if (as === undefined || performance.now() < (notBefore.get(key) ?? 0)) continue;
+        const pressed = await stage.world.slack.control.click({
           as,
           at: { channel: message.channel, ts: message.ts },
-          label,
+          label: text,
         });
+        // Refused, unanswered, not connected: the person sees it and tries again later.
+        notBefore.set(key, pressed.ok ? Number.POSITIVE_INFINITY : performance.now() + PATIENCE_MS);
       }
     }
     await pause(LOOK_EVERY_MS);
