@@ -192,6 +192,54 @@ describe("a number that may be an amount and is not one for certain is handed ov
     expect(summary(moves)).toContain(reason);
   });
 
+  test.each([
+    ["Refund ORD-1, just twenty of it", 'says "twenty", which may be the amount'],
+    ["Please refund twenty on ORD-1", 'says "twenty", which may be the amount'],
+    ["Refund one hundred and eighty on ORD-1", 'says "one hundred and eighty", which may be the amount'],
+    ["Refund ORD-1 a couple of pounds", 'says "pounds", which may be the amount'],
+    ["Refund ORD-1 vingt euros", 'says "euros", which may be the amount'],
+    ["Refund ORD-1 by half", 'says "half", which may be the amount'],
+    ["Refund some of ORD-1", 'says "some of", which may be the amount'],
+    ["Refund ORD-1 a small amount", 'says "small amount", which may be the amount'],
+    ["Refund ORD-1 XX GBP", 'says "GBP", which may be the amount'],
+    ["Refund half of £50.00 on ORD-1", 'says "half of", which may be the amount'],
+    ["Refund ORD-1 £5²", 'says "^2" without a currency'],
+    ["Refund ORD-1 £5½", "which may be the amount"],
+    ["Refund ORD-1 £1 k", 'says "£1 k", which may be the amount'],
+    ["Refund nothing on ORD-1", 'says "nothing", which may be the amount'],
+    ["5 of 3 items on ORD-1 back, refund please", 'says "5" without a currency'],
+    ["Refund one of the items on ORD-1", 'says "one", which may be the amount'],
+    ["Refund two jackets on ORD-1", 'says "two", which may be the amount'],
+    ["ORD-1: two jackets are torn, refund them", 'says "two", which may be the amount'],
+    ["Refund the second line of ORD-1", 'says "second line", which may mean less'],
+    ["Refund the postage on ORD-1", "which may mean less than everything"],
+    ["Refund everything but the jacket on ORD-1", 'says "everything but", which may mean less'],
+    ["Refund all but the jacket of ORD-1", 'says "all but", which may mean less'],
+    ["Refund ORD-1, he keeps the jacket", 'says "keeps the", which may mean less'],
+    ["Refund the gloves of ORD-1", 'says "gloves", which is no line of ORD-1'],
+    ["Refund ORD-1 all but £20", 'says "all but", which may mean less'],
+    ["Refund ORD-1 but £20", 'says "but £20", which may not be what is to be refunded'],
+    ["Refund ORD-1 if it is under £20", "may not be what is to be refunded"],
+    ["Refund ORD-1, I paid £180.00", 'says "paid £180.00", which may not be what is to be refunded'],
+    ["ORD-1 cost £180.00, refund the delivery", "may not be what is to be refunded"],
+  ])("in words: %s", async (ticket, reason) => {
+    const moves = await play(ticket, SHOP);
+    expect(amounts(moves)).toEqual([]);
+    expect(summary(moves)).toContain(reason);
+  });
+
+  test.each([
+    "Never refund ORD-1",
+    "Please stop the refund on ORD-1",
+    "ORD-1 has been refunded already, thank you",
+    "I was refunded £20 on ORD-1",
+    "Was ORD-1 refunded?",
+    "The refund on ORD-1 arrived, thanks",
+    "A question about the refund policy on ORD-1",
+  ])("and what asks for no refund gets none: %s", async (ticket) => {
+    expect(amounts(await play(ticket, SHOP))).toEqual([]);
+  });
+
   test("also where the customer's only order is meant: Refund 20", async () => {
     const only = {
       find_customer: { customer: { reference: "CUS-7" }, orders: [order("ORD-1").order], subscriptions: [] },
@@ -213,6 +261,12 @@ describe("a number that may be an amount and is not one for certain is handed ov
     "#ORD-1 arrived torn on 3 May 2026 at 14:30, please refund it in full",
     "Refund ORD-1, bought on 2026-05-03, not used for 30 days. Call +44 20 7946 0958, SW1A 1AA",
     "Refund ORD-1 of CUS-7 (TCK-12), c7@shop.example, since May 3rd, 2 weeks ago",
+    "Refund ORD-1, it arrived with two holes, three weeks late, and both sleeves are torn",
+    "Refund the torn order ORD-1, two to three working days ago he wrote four e-mails",
+    "Refund the customer for ORD-1 please, one sleeve is missing",
+    "Refund the whole amount of ORD-1",
+    "Refund the Jackets on ORD-1",
+    "Refund the jacket on ORD-1, only the zip is broken",
     "Refund ORD-1, @tom2 asks, parcel JD0002233445566 came back at 2 pm. Order number 1",
   ])("while other numbers ask for no amount: %s", async (ticket) => {
     const moves = await play(ticket, SHOP);
@@ -240,6 +294,12 @@ describe("a number that may be an amount and is not one for certain is handed ov
       "+1",
       "[@",
       "A1",
+      "two ",
+      "half of ",
+      "refund the ",
+      "is refunded ",
+      "no ",
+      "paid ",
     ];
     for (const piece of pieces) {
       const startedAt = performance.now();

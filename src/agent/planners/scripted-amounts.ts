@@ -6,6 +6,7 @@
  * 2. Whoever asks for a refund while there is a doubt must be asked: without this, "Refund ORD-1 5" would be everything left.
  */
 import { currencyExponent, isCurrency } from "../../domain/money.js";
+import { notAskedFor, wordDoubts } from "./scripted-doubts.js";
 
 export interface NamedAmount {
   /** As written: "180.00", "1250". */
@@ -18,7 +19,7 @@ export interface NamedAmount {
 export interface Doubt {
   /** As written: "5", "£-5.00". */
   text: string;
-  kind: "no_currency" | "negative" | "unreadable";
+  kind: "no_currency" | "negative" | "unreadable" | "narrowed" | "only" | "no_wish";
 }
 
 const SIGNS: Readonly<Record<string, readonly string[]>> = {
@@ -64,7 +65,10 @@ export function readAmounts(
     (left, other) => left.replaceAll(other, blank),
     withoutSpans(text, spans),
   );
-  return { amounts: [...amounts.values()], doubts: [...doubts, ...strayNumbers(rest), ...inWords(rest)] };
+  return {
+    amounts: [...amounts.values()],
+    doubts: [...doubts, ...strayNumbers(rest), ...wordDoubts(rest, amounts.size)],
+  };
 }
 
 /** "ORD-1001", and "ORD 1001" where that is how a reference was spelled. */
@@ -112,7 +116,11 @@ function doubtOf(text: string, span: Span, spans: readonly Span[]): Doubt[] {
   const minus = MINUS.exec(wordsBefore(text, span.at))?.[0] ?? "";
   const written = minus + text.slice(span.at, span.end);
   if (minus !== "") return [{ text: written, kind: "negative" }];
-  const glued = /^[\p{L}\p{N}%]{1,12}/u.exec(text.slice(span.end, span.end + 12))?.[0] ?? "";
+  const other = notAskedFor(text.slice(Math.max(0, span.at - 40), span.at));
+  if (other !== null) return [{ text: other + written, kind: "no_wish" }];
+  const behind = text.slice(span.end, span.end + 12);
+  const glued =
+    /^(?:[\p{L}\p{N}%]{1,12}|\s(?:k|m|mn|bn|hundred|thousand|million|grand)\b)/iu.exec(behind)?.[0] ?? "";
   if (glued === "") return [];
   const longer = spans.some((other) => other.at < span.end && other.end > span.end);
   return longer ? [] : [{ text: written + glued, kind: "unreadable" }];
@@ -185,21 +193,6 @@ function strayNumbers(rest: string): Doubt[] {
   }
   return found;
 }
-
-const NUMERAL =
-  "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|(?:a\\s)?(?:hundred|thousand|couple|few))";
-/** "five pounds", "ORD-1 twenty please", "half of it", "a tenner". "one" alone is a word of its own: "this one". */
-const IN_WORDS = new RegExp(
-  String.raw`\b${NUMERAL}(?:[\s-](?:and\s)?${NUMERAL}){0,4}\s(?:pounds?|quid|dollars?|bucks|euros?|yen|pence|cents?|percent|per cent)\b` +
-    String.raw`|(?<=·\s)(?!one\b)${NUMERAL}(?=\s*(?:[.,;!?]|$|please\b|back\b|only\b))` +
-    String.raw`|\b(?:half|(?:a|one|two|three)[\s-](?:third|quarter|fifth)s?|part)\s(?:of\b|the\b|back\b|(?:a\s)?refund)` +
-    String.raw`|\b(?:a partial|partial(?:ly)? refund\w*|partially|fiver|tenner)\b`,
-  "giu",
-);
-
-/** Amounts spelled out, and shares of one. */
-const inWords = (rest: string): Doubt[] =>
-  [...rest.matchAll(IN_WORDS)].map(([text]) => ({ text, kind: "unreadable" }));
 
 export type Minor =
   | { ok: true; minor: number }

@@ -51,12 +51,15 @@ function askedFor(wishes: Wishes, among: OrderAmongOthers): Asked | string {
   const { order } = among;
   if (wishes.unclearAmounts)
     return `The ticket does not say how much of what it names is for ${order.reference}.`;
-  const [doubt] = wishes.doubts.filter((one) => !settled(one, wishes, among));
+  const open = wishes.doubts.filter((one) => !settled(one, wishes, among));
+  const doubt = open.find(({ kind }) => kind !== "no_wish");
   if (doubt !== undefined) return aboutDoubt(doubt, order);
   const [amount, ...others] = wishes.amounts;
   if (others.length > 0)
     return `The ticket names several amounts: please say which one is to be refunded on ${order.reference}.`;
-  const lines = order.lines.filter((line) => wishes.references.includes(line.reference.toUpperCase()));
+  const [noWish] = open;
+  if (noWish !== undefined) return aboutDoubt(noWish, order);
+  const lines = linesNamed(wishes, order);
   const items = lines.map((line) => line.reference);
   if (amount !== undefined) {
     const minor = exactly(amount, order);
@@ -72,13 +75,16 @@ function askedFor(wishes: Wishes, among: OrderAmongOthers): Asked | string {
     return `The ticket says "${strange}", which is nothing on ${order.reference} and may be an amount: please ${howTo(order)}.`;
   if (items.length > 0) return { scope: "items", items };
   const byName = wishes.everything ? [] : linesByName(wishes, order);
-  return byName.length > 0 && byName.length < order.lines.length
-    ? { scope: "items", items: byName }
-    : { scope: "everything_left" };
+  if (byName.length > 0 && byName.length < order.lines.length) return { scope: "items", items: byName };
+  const thing = byName.length > 0 ? null : wishes.thing;
+  return thing === null
+    ? { scope: "everything_left" }
+    : `The ticket says "${cutText(thing, 60)}", which is no line of ${order.reference} by its name: please name the lines, or ${howTo(order)}.`;
 }
 
-/** "5" beside "£5.00" says the same again, and a shop may number its orders: 10050. */
-function settled(doubt: Doubt, wishes: Wishes, { others }: OrderAmongOthers): boolean {
+/** "5" beside "£5.00" says the same again, a shop may number its orders: 10050, and "only the jacket" names its line. */
+function settled(doubt: Doubt, wishes: Wishes, { order, others }: OrderAmongOthers): boolean {
+  if (doubt.kind === "only") return linesNamed(wishes, order).length + linesByName(wishes, order).length > 0;
   if (doubt.kind !== "no_currency") return false;
   if (others.some((ref) => ref.replace(/^#/, "") === doubt.text.replace(/^#/, ""))) return true;
   const [amount, ...more] = wishes.amounts;
@@ -105,6 +111,11 @@ function aboutDoubt({ text, kind }: Doubt, order: Order): string {
       return `${read}, which reads as a negative amount; a refund on ${order.reference} must be above zero: please ${howTo(order)}.`;
     case "unreadable":
       return `${read}, which may be the amount for ${order.reference} and cannot be read for certain: please ${howTo(order)}.`;
+    case "narrowed":
+    case "only":
+      return `${read}, which may mean less than everything on ${order.reference}: please name the lines, or ${howTo(order)}.`;
+    case "no_wish":
+      return `${read}, which may not be what is to be refunded on ${order.reference}: please say how much is.`;
     default:
       return assertNever(kind, "doubt");
   }
@@ -146,10 +157,20 @@ function strangeReferences(wishes: Wishes, { order, others, unknown }: OrderAmon
   ];
 }
 
-/** Lines whose name shares a word of four letters or more with the ticket. */
+const linesNamed = (wishes: Wishes, order: Order): Order["lines"] =>
+  order.lines.filter((line) => wishes.references.includes(line.reference.toUpperCase()));
+
+/** Words of a line's name that name no thing. */
+const NO_THING = /^(?:and|for|the|with|set|new|old|one|two|pack|size|order|refund|please|back|full)$/;
+const wordsOf = (text: string): string[] =>
+  (text.toLowerCase().match(/\p{L}{3,}/gu) ?? [])
+    .filter((word) => !NO_THING.test(word))
+    .map((word) => word.replace(/s$/, ""));
+
+/** Lines whose name shares a word with the ticket. */
 function linesByName(wishes: Wishes, order: Order): string[] {
-  const words = new Set(wishes.text.toLowerCase().match(/\p{L}{4,}/gu) ?? []);
+  const words = new Set(wordsOf(wishes.text));
   return order.lines
-    .filter((line) => (line.name.toLowerCase().match(/\p{L}{4,}/gu) ?? []).some((word) => words.has(word)))
+    .filter((line) => wordsOf(line.name).some((word) => words.has(word)))
     .map((line) => line.reference);
 }

@@ -12,6 +12,8 @@ export interface Wishes {
   chargedTwice: boolean;
   /** "in full", "everything", "all of it" */
   everything: boolean;
+  /** What is to be refunded by its name, and is not the order itself: "the gloves"; null: nothing is named. */
+  thing: string | null;
   /** "£20.00 each" */
   each: boolean;
   /** Set where amounts cannot be told apart by order. */
@@ -33,7 +35,15 @@ const REFUND =
 const AMOUNT_BACK =
   /(?:[£$€¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:GBP|USD|EUR|JPY|pounds?|dollars?|euros?|yen))\s+back\b/i;
 const NO_REFUND =
-  /\b(?:no|not|don'?t|doesn'?t|does not|do not|without)\b(?:\s+\w+){0,3}\s+(?:a\s+|any\s+)?(?:refund\w*|money back)\b/i;
+  /\b(?:no|not|never|nobody|don'?t|doesn'?t|does not|do not|without|stop|refus\w+|declin\w+|reject\w+|instead of|rather than)\b(?:\s+\w+){0,3}\s+(?:a\s+|any\s+|the\s+)?(?:refund\w*|money back)\b/i;
+/** What happened already, and talk about refunds, ask for none. */
+const PAST_REFUND =
+  /\b(?:has|have|had|was|were|been|got|is|are|being)(?:\s(?!\w*refund)[\w-]+){0,2}\s(?:been\s)?refunded\b|\brefund\w*\s(?:on [\w-]+\s|of [\w-]+\s|for [\w-]+\s)?(?:was|has|had|came|arrived|went|polic(?:y|ies)|rules?|process|status|possible)\b|\b(?:refunds?|refundable)\s?\?|\b(?:refund\w*\s)?(?:polic(?:y|ies)|rules?) (?:on|for|about) refunds?\b/gi;
+/** "refund the gloves", but not "refund the order". */
+const THING =
+  /\brefund(?:ed|ing)?\s(?:only\s|just\s)?(?:for\s)?(?:the|my|his|her|their|its|an?|these|those)\s((?:[\p{L}'-]{3,}\s?){1,3})/iu;
+const ORDER_ITSELF =
+  /^(?:(?:torn|broken|damaged|faulty|late|lost|missing|wrong|whole|full|entire|complete|remaining|unused|cancelled|returned|original|first|last|delivered)\s)*(?:orders?|purchase|payment|money|amount|sum|rest|remainder|balance|lot|total|customer|client|buyer|lady|man|woman|gentleman|parcel|package|delivery|shipment|items|goods|things|price|cost|ones?|ord|full|whole|everything|remaining|entire)\b/i;
 /** "wants all of ORD-1002 back", but not "wants a call back". */
 const WANTS_BACK =
   /\b(?:wants?|would like|asks? for)\b(?:(?!\b(?:calls?|called|ring|phoned?|writes?|hears?|comes?|goes|go)\b).){0,60}?\bback\b/i;
@@ -55,8 +65,13 @@ const NAMED =
 const PLAIN =
   /^(?:REFUND|REIMBURSE|PAY|GIVE|SEND|BACK|OF|FOR|BY|TO|ON|WITH|ONLY|JUST|MINUS|ABOUT|IS|AND|THE|PLEASE)-/;
 
+/** "5²" is no 52: what only looks like a digit stays apart from the digits. */
+const apart = (raw: string): string => raw.replace(/\p{No}/gu, "^$&");
+
 export function readWishes(raw: string): Wishes {
-  const text = plainSpelling(raw);
+  const text = plainSpelling(apart(raw));
+  const wished = text.replace(PAST_REFUND, " ; ");
+  const thing = THING.exec(text)?.[1]?.trim() ?? "";
   const { emails, lookalikes } = findReferences(text);
   const { candidates } = findReferences(withoutAmounts(text));
   const cancels = CANCEL.test(text);
@@ -66,13 +81,15 @@ export function readWishes(raw: string): Wishes {
   const references = [...new Set(named.length === 0 ? spelled : named)];
   return {
     complaint: COMPLAINT.test(text),
-    refund: (REFUND.test(text) || AMOUNT_BACK.test(text) || WANTS_BACK.test(text)) && !NO_REFUND.test(text),
+    refund:
+      (REFUND.test(wished) || AMOUNT_BACK.test(wished) || WANTS_BACK.test(wished)) && !NO_REFUND.test(wished),
     cancelOrder: cancels && (!aboutSubscription || references.some((ref) => !ref.startsWith("SUB-"))),
     cancelSubscription: cancels && aboutSubscription,
     atPeriodEnd: PERIOD_END.test(text),
     whereIsIt: WHERE.test(text),
     chargedTwice: TWICE.test(text),
     everything: EVERYTHING.test(text),
+    thing: thing === "" || ORDER_ITSELF.test(thing) || /\d/.test(thing) ? null : thing,
     each: /\b(?:each|apiece|per order|on both|for both)\b/i.test(text),
     unclearAmounts: false,
     ...readAmounts(text, references),
