@@ -6,20 +6,13 @@
  * 2. Whoever asks for a refund while there is a doubt must be asked: without this, "Refund ORD-1 5" would be everything left.
  */
 import { currencyExponent, isCurrency } from "../../domain/money.js";
-import { notAskedFor, wordDoubts } from "./scripted-doubts.js";
+import { type Doubt, notAskedFor, wordDoubts } from "./scripted-doubts.js";
 
 export interface NamedAmount {
   /** As written: "180.00", "1250". */
   digits: string;
   /** ISO codes that the sign or word may mean; empty: any. */
   currencies: readonly string[];
-}
-
-/** What may be an amount and is not read as one. */
-export interface Doubt {
-  /** As written: "5", "£-5.00". */
-  text: string;
-  kind: "no_currency" | "negative" | "unreadable" | "narrowed" | "only" | "no_wish";
 }
 
 const SIGNS: Readonly<Record<string, readonly string[]>> = {

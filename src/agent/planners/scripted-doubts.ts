@@ -2,7 +2,13 @@
  * Words in a ticket that say how much, or of what, and that simple rules do not understand: numbers spelled out, shares, exceptions, parts
  * of an order that are none of its lines. Pure. Each is a doubt: whoever asks for a refund while there is one must be asked.
  */
-import type { Doubt } from "./scripted-amounts.js";
+
+/** What may say how much is meant, and is not read as an amount. */
+export interface Doubt {
+  /** As written: "5", "£-5.00", "half of". */
+  text: string;
+  kind: "no_currency" | "negative" | "unreadable" | "narrowed" | "only" | "no_wish";
+}
 
 const ONES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen";
 const TEENS = "thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen";

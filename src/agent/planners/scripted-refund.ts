@@ -9,7 +9,8 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { Json } from "../../domain/json.js";
 import { currencyExponent, formatMoney, money } from "../../domain/money.js";
 import { cutText } from "../../domain/text/cut.js";
-import { type Doubt, inMinorUnits, type NamedAmount } from "./scripted-amounts.js";
+import { inMinorUnits, type NamedAmount } from "./scripted-amounts.js";
+import type { Doubt } from "./scripted-doubts.js";
 import type { SeenOrder } from "./scripted-reading.js";
 import type { Wishes } from "./scripted-wishes.js";
 

@@ -1,6 +1,7 @@
 /** What a ticket's words ask for, by simple rules. Pure; knows nothing of the shop. */
 import { findReferences, plainSpelling } from "../../domain/text/references.js";
-import { type Doubt, type NamedAmount, readAmounts, withoutAmounts } from "./scripted-amounts.js";
+import { type NamedAmount, readAmounts, withoutAmounts } from "./scripted-amounts.js";
+import type { Doubt } from "./scripted-doubts.js";
 
 export interface Wishes {
   complaint: boolean;
