@@ -7,7 +7,7 @@
  * 3. A vote prepares nothing. A no ends the operation at once, also after a complete approval, unless it has left.
  */
 
-import { CommitUnknownError, type Tx } from "../db/connect.js";
+import { CommitUnknownError, type SqlRunner, type Tx } from "../db/connect.js";
 import { isRetryable } from "../db/sqlstate.js";
 import type { Approval } from "../domain/approval.js";
 import { type Click, type ClickDecision, decideClick } from "../domain/approval-click.js";
@@ -214,7 +214,13 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
         decides,
       });
       return decision.completes
-        ? { outcome: "approved", approval: after, waitsFor, frozen }
+        ? {
+            outcome: "approved",
+            approval: after,
+            waitsFor,
+            frozen,
+            successorId: await successorIn(tx, after),
+          }
         : { outcome: "recorded", approval: after, missing: decision.missing };
     }
     case "deny": {
@@ -234,6 +240,21 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
     default:
       return assertNever(decision, "decision on a click");
   }
+}
+
+/** What asks again after this one died with its own last vote. */
+const successorIn = (tx: Tx, after: Approval): Promise<Approval["id"] | null> | null =>
+  after.state === "VOIDED" ? successorOf(tx, after.id) : null;
+
+/** A complete approval as it stands after whatever its vote began: released, dead, or waiting for a sibling that is asked about again. */
+export async function asItStands(on: SqlRunner, outcome: DecideOutcome): Promise<DecideOutcome> {
+  if (outcome.outcome !== "approved") return outcome;
+  const approval = (await getApproval(on, outcome.approval.id)) ?? outcome.approval;
+  const [{ waitsFor }, successorId] = await Promise.all([
+    standingOf(on, approval),
+    successorOf(on, approval.id),
+  ]);
+  return { ...outcome, approval, waitsFor, successorId };
 }
 
 async function refuse(

@@ -14,7 +14,7 @@ export {
   stillHolds,
 } from "./claim.js";
 export type { ApprovalsContext, ApprovalsHooks } from "./context.js";
-export { decide, lookBeforeDeny, readAhead, undo } from "./decide.js";
+export { asItStands, decide, lookBeforeDeny, readAhead, undo } from "./decide.js";
 export { ownerGone } from "./gone.js";
 export { type ApprovalPage, listPending, type PendingFor, pendingFor } from "./list.js";
 export { type AskedTurn, type HeldTurn, type ReleaseMore, releaseTurn } from "./release.js";

@@ -49,12 +49,14 @@ export async function vote(
       }),
       stored,
     ]);
+    let waitsFor = 0;
     if (!released) {
       await ctx.notices.touch(tx, { kind: "approval", id: approval.id });
-      await tellTurn(tx, ctx, approval);
+      // A sibling that no longer held is asked about again.
+      waitsFor = await tellTurn(tx, ctx, approval);
     }
     // Released by now, or dead because it no longer held: whoever clicked is told which.
-    return { approval: (await getApproval(tx, approval.id)) ?? approval, waitsFor: 0 };
+    return { approval: (await getApproval(tx, approval.id)) ?? approval, waitsFor };
   }
   if (completes) {
     const [after, waitsFor] = await Promise.all([

@@ -85,6 +85,8 @@ export type DecideOutcome =
       readonly approval: Approval;
       readonly waitsFor: number;
       readonly frozen: boolean;
+      /** Where its release found that it no longer holds: the approval that asks again; null: none does. */
+      readonly successorId: ApprovalId | null;
     }
   /** The no counts. `late`: it overtook a complete approval. */
   | { readonly outcome: "denied"; readonly approval: Approval; readonly late: boolean }

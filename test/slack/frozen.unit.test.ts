@@ -138,14 +138,22 @@ describe("the answer to a click", () => {
 
   test("that completes an approval promises no sending while it is frozen", () => {
     const answer = (frozen: boolean, waitsFor = 0): string =>
-      decideSentence({ outcome: "approved", approval, waitsFor, frozen });
+      decideSentence({ outcome: "approved", approval, waitsFor, frozen, successorId: null });
     expect(answer(true)).toBe(
       "Approved: Refund of £180.00 GBP on order ORD-10042. Not sent: sending is frozen until on-call turns it on again.",
     );
     expect(answer(false)).toMatch(/It is checked once more and then sent\.$/);
     const policy = { ...approval.binding.policy, coolingOffMinutes: 10 };
     const resting = { ...approval, decidedAt: SINCE, binding: { ...approval.binding, policy } };
-    expect(decideSentence({ outcome: "approved", approval: resting, waitsFor: 0, frozen: false })).toBe(
+    expect(
+      decideSentence({
+        outcome: "approved",
+        approval: resting,
+        waitsFor: 0,
+        frozen: false,
+        successorId: null,
+      }),
+    ).toBe(
       "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone, which denies it for good.",
     );
     const dead = {
@@ -154,7 +162,9 @@ describe("the answer to a click", () => {
       endCode: "drift",
       endDetail: "Only £97.19 GBP is left.",
     } as const;
-    expect(decideSentence({ outcome: "approved", approval: dead, waitsFor: 0, frozen: false })).toBe(
+    expect(
+      decideSentence({ outcome: "approved", approval: dead, waitsFor: 0, frozen: false, successorId: null }),
+    ).toBe(
       "Your approval is recorded, and nothing was sent: Refund of £180.00 GBP on order ORD-10042 no longer holds. Only £97.19 GBP is left.",
     );
     expect(answer(true, 1)).toMatch(/nothing is sent before\. Sending is frozen, too\.$/);

@@ -1,7 +1,12 @@
 /** A click that was the last of its turn: the turn is released in this process, and then its run is woken. */
 import { setTimeout as pause } from "node:timers/promises";
 import { releaseAtOnce, releaseWithVote } from "../../agent/index.js";
-import type { ApprovalsContext, DecidedTurn, DecideOutcome } from "../../approvals/index.js";
+import {
+  type ApprovalsContext,
+  asItStands,
+  type DecidedTurn,
+  type DecideOutcome,
+} from "../../approvals/index.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { Contexts } from "./contexts.js";
 
@@ -54,6 +59,7 @@ export function releasingAtOnce<Click>(
       const late = pause(WAIT_MS, undefined, { signal: enough.signal }).catch(() => undefined);
       await Promise.race([Promise.all(released), late]);
       enough.abort();
+      return asItStands(approvals.db, outcome);
     }
     return outcome;
   };

@@ -21,7 +21,7 @@ export function decideSentence(outcome: DecideOutcome): string {
       return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.`;
     case "approved":
       if (outcome.approval.state === "VOIDED") {
-        return `Your approval is recorded, and nothing was sent: ${what(outcome.approval)} no longer holds. ${said(voidedBecause(outcome.approval))}`;
+        return `Your approval is recorded, and nothing was sent: ${what(outcome.approval)} no longer holds. ${said(voidedBecause(outcome.approval))}${outcome.successorId === null ? "" : " A newer card asks again."}`;
       }
       if (outcome.waitsFor === 0) {
         return `Approved: ${what(outcome.approval)}. ${outcome.frozen ? FROZEN : whenSent(outcome.approval)}`;
