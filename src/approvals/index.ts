@@ -38,3 +38,4 @@ export type {
   UndoClick,
   VoterReadings,
 } from "./types.js";
+export { changesSince } from "./world.js";

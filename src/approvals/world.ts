@@ -1,7 +1,7 @@
 /** What an approval is compared with: the operation's row and the world around it, read in the caller's transaction. */
 import type { SqlRunner, Tx } from "../db/connect.js";
-import type { EarlierOperation, WorldSnapshot } from "../domain/approval.js";
-import type { PresentOperation } from "../domain/approval-drift.js";
+import type { Approval, Change, EarlierOperation, WorldSnapshot } from "../domain/approval.js";
+import { type PresentOperation, snapshotChanges } from "../domain/approval-drift.js";
 import type { ContractBook } from "../domain/contracts.js";
 import { fingerprint, operationKey } from "../domain/identity.js";
 import type { OperationId } from "../domain/ids.js";
@@ -62,8 +62,6 @@ export async function readSurroundings(
 ): Promise<Surroundings | null> {
   const [row] = await on.sql<Row>("approvals.surroundings", SURROUNDINGS, [id, [...together]]);
   if (row === undefined) return null;
-  const order = row.order_now;
-  const subscription = row.subscription_now;
   return {
     status: row.status,
     filers: row.filers,
@@ -77,35 +75,46 @@ export async function readSurroundings(
       fingerprint: row.fingerprint,
       freshFingerprint: freshFingerprint(row, contracts),
     },
-    world: {
-      customerRef: row.customer_ref,
-      ticketCustomerRef: row.ticket_customer,
-      order:
-        order === null
-          ? null
-          : { ref: order.ref, status: order.status, currency: order.currency, customerRef: order.customer },
-      payment:
-        row.captured === null || row.refundable === null || row.payment_currency === null
-          ? null
-          : {
-              capturedMinor: row.captured,
-              refundableMinor: row.refundable,
-              currency: row.payment_currency,
-              spent: {
-                refundedMinor: row.refunded ?? 0n,
-                elsewhereMinor: row.elsewhere ?? 0n,
-                reservedMinor: row.reserved ?? 0n,
-              },
+    world: snapshotOf(row),
+  };
+}
+
+/** What has changed in the world since the approval's card was made. */
+export async function changesSince(
+  on: SqlRunner,
+  { operationId, binding }: Pick<Approval, "operationId" | "binding">,
+): Promise<readonly Change[]> {
+  const [row] = await on.sql<Row>("approvals.surroundings", SURROUNDINGS, [operationId, []]);
+  return row === undefined ? [] : snapshotChanges(binding.world, snapshotOf(row));
+}
+
+function snapshotOf(row: Row): WorldSnapshot {
+  const order = row.order_now;
+  const subscription = row.subscription_now;
+  return {
+    customerRef: row.customer_ref,
+    ticketCustomerRef: row.ticket_customer,
+    order:
+      order === null
+        ? null
+        : { ref: order.ref, status: order.status, currency: order.currency, customerRef: order.customer },
+    payment:
+      row.captured === null || row.refundable === null || row.payment_currency === null
+        ? null
+        : {
+            capturedMinor: row.captured,
+            refundableMinor: row.refundable,
+            currency: row.payment_currency,
+            spent: {
+              refundedMinor: row.refunded ?? 0n,
+              elsewhereMinor: row.elsewhere ?? 0n,
+              reservedMinor: row.reserved ?? 0n,
             },
-      subscription:
-        subscription === null
-          ? null
-          : {
-              ref: subscription.ref,
-              status: subscription.status,
-              customerRef: subscription.customer,
-            },
-    },
+          },
+    subscription:
+      subscription === null
+        ? null
+        : { ref: subscription.ref, status: subscription.status, customerRef: subscription.customer },
   };
 }
 

@@ -34,14 +34,17 @@ export function worldChanges(
   operation: PresentOperation,
   world: WorldSnapshot,
 ): readonly Change[] {
-  const bound = binding.world;
+  return [...materialChanges(binding, operation), ...snapshotChanges(binding.world, world)];
+}
+
+/** Of what a card shows of the world, what is not so any more. */
+export function snapshotChanges(bound: WorldSnapshot, now: WorldSnapshot): readonly Change[] {
   return [
-    ...materialChanges(binding, operation),
-    ...differs("customer", bound.customerRef, world.customerRef),
-    ...ticketChanges(bound, world),
-    ...orderChanges(bound.order, world.order),
-    ...paymentChanges(bound.payment, world.payment),
-    ...subscriptionChanges(bound.subscription, world.subscription),
+    ...differs("customer", bound.customerRef, now.customerRef),
+    ...ticketChanges(bound, now),
+    ...orderChanges(bound.order, now.order),
+    ...paymentChanges(bound.payment, now.payment),
+    ...subscriptionChanges(bound.subscription, now.subscription),
   ];
 }
 

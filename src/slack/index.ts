@@ -3,6 +3,7 @@
 export { processInbox } from "./inbox/process.js";
 export { dueArrivals, STORE_WITHIN } from "./inbox/store.js";
 export { createNotices, type NoticesContext } from "./notices.js";
+export { followWorld } from "./outbox/behind-world.js";
 export { dueCards, renderCard } from "./outbox/card.js";
 export { refreshHomes } from "./outbox/home.js";
 export { dueOutbox, sendOutbox } from "./outbox/send.js";

@@ -21,6 +21,7 @@ import {
   dueArrivals,
   dueCards,
   dueOutbox,
+  followWorld,
   processInbox,
   pruneSlack,
   refreshHomes,
@@ -41,6 +42,8 @@ const SECOND_PERSON_EVERY_MS = 5_000;
 /** The books are compared once in so many passes of the reconciler: every five minutes at its usual pace. */
 const RECONCILE_PASSES_PER_SWEEP = 20;
 const HOMES_EVERY_MS = 1_500;
+/** A card that waits shows within about this time that its order or balance has changed. */
+const WORLD_EVERY_MS = 5_000;
 const CHAIN_HEAD_EVERY_MS = 600_000;
 /** Rows of one kind that one pass of the sweeper wakes. */
 const SWEEP_LIMIT = 200;
@@ -171,6 +174,13 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: HOMES_EVERY_MS,
       pass: async () => {
         await refreshHomes(slack);
+      },
+    },
+    {
+      name: "cards' world",
+      everyMs: WORLD_EVERY_MS,
+      pass: async () => {
+        await followWorld(slack);
       },
     },
     {

@@ -6,7 +6,7 @@
  * 3. The same view gives the same card in every channel, so all cards of an approval end with the same text.
  */
 import type { KnownBlock } from "@slack/types";
-import type { Approval, Vote } from "../../domain/approval.js";
+import type { Approval, Change, Vote } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
@@ -33,7 +33,7 @@ import {
 import { withoutAddresses } from "../text/addresses.js";
 import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, withLocalTimes } from "../text/time.js";
-import { changeSentence } from "./changes.js";
+import { changedSinceBlocks, changedSinceText, changeLines } from "./changes.js";
 import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js";
 import { leftText } from "./left.js";
 import {
@@ -56,6 +56,8 @@ export interface ApprovalView {
   readonly waitsFor: number;
   /** The approval that asks again after this one died. */
   readonly successor: boolean;
+  /** While it waits: what of the world on the card is not so any more. */
+  readonly changedSince: readonly Change[];
   /** The ticket's customer is confirmed now, whatever it was when the card was made. */
   readonly customerConfirmed: boolean;
   /** Who confirmed the ticket's customer; null: nobody. */
@@ -70,7 +72,6 @@ const NOTE_MAX = 500;
 const WHY_MAX = 12;
 const WHY_LINE_MAX = 200;
 const EARLIER_MAX = 5;
-const CHANGES_MAX = 8;
 const ITEMS_MAX = 6;
 
 /** In a channel and, with a `blockId` of its own, in App Home: whoever decides reads the same everywhere. */
@@ -79,6 +80,7 @@ export function approvalCard(view: ApprovalView, blockId = "decide"): Message {
   const blocks: KnownBlock[] = [
     header(open ? `Approval needed: ${kindName(view.operation.kind).toLowerCase()}` : headline(view)),
     ...frozenBlocks(view),
+    ...changedSinceBlocks(view.changedSince),
     ...changesBlocks(view.approval),
     ...rows(boundRows(view)),
     ...(open ? whyBlocks(view) : []),
@@ -99,6 +101,7 @@ export function plainApprovalCard(view: ApprovalView): Message {
     text: approvalText(view),
     blocks: [
       ...frozenBlocks(view),
+      ...changedSinceBlocks(view.changedSince),
       theirs(`${headline(view)}\n${facts}`, 2000),
       ...(buttons.length === 0 ? [] : [actions("decide", buttons)]),
     ],
@@ -171,10 +174,7 @@ function frozenBlocks(view: ApprovalView): KnownBlock[] {
 
 function changesBlocks(approval: Approval): KnownBlock[] {
   if (approval.changes.length === 0) return [];
-  const lines = approval.changes
-    .slice(0, CHANGES_MAX)
-    .map((change) => `• ${oneLine(changeSentence(change))}`);
-  return [ours("*Changed since the last card*"), theirs(lines.join("\n"))];
+  return [ours("*Changed since the last card*"), theirs(changeLines(approval.changes))];
 }
 
 function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): KnownBlock[] {
@@ -466,7 +466,8 @@ export function approvalText(view: ApprovalView): string {
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
   const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed)[0] ?? ""), 400).text;
-  return `${head} ${frozen} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
+  const changed = changedSinceText(view.changedSince);
+  return `${head} ${frozen} ${changed} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
     / {2,}/gu,
     " ",
   );

@@ -1,7 +1,40 @@
-/** "What changed since the last card", one sentence a change, in plain text. */
+/** "What changed", one sentence a change, in plain text: since the last card, and since this one was made. */
+import type { KnownBlock } from "@slack/types";
 import type { Change } from "../../domain/approval.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
+import { ours, theirs } from "../blocks/build.js";
+import { escapeWithin, oneLine } from "../text/safe.js";
+
+const CHANGES_MAX = 8;
+const TEXT_MAX = 400;
+
+/** One line each, plain. */
+export const changeLines = (changes: readonly Change[]): string =>
+  changes
+    .slice(0, CHANGES_MAX)
+    .map((change) => `• ${oneLine(changeSentence(change))}`)
+    .join("\n");
+
+/** On a card that still waits: it was made of a world that is not so any more, and its approval would be compared with that. */
+export function changedSinceBlocks(changes: readonly Change[]): KnownBlock[] {
+  if (changes.length === 0) return [];
+  return [
+    ours("*Changed since this card was made*"),
+    theirs(changeLines(changes)),
+    ours(
+      "*As long as this is so, approving sends nothing.* What still holds is asked for again on a new card.",
+    ),
+  ];
+}
+
+/** The same for notifications and screen readers; escaped, and nothing where nothing changed. */
+export function changedSinceText(changes: readonly Change[]): string {
+  const [first] = changes;
+  if (first === undefined) return "";
+  const said = escapeWithin(oneLine(changeSentence(first)), TEXT_MAX).text;
+  return `Changed since this card was made: ${said}. As long as this is so, approving sends nothing.`;
+}
 
 const money = (amountMinor: bigint, currency: string): string => formatMoney({ amountMinor, currency });
 

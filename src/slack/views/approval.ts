@@ -1,5 +1,5 @@
 /** An approval as its card shows it. */
-import { getApproval, standingOf, successorOf } from "../../approvals/index.js";
+import { changesSince, getApproval, standingOf, successorOf } from "../../approvals/index.js";
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId, OperationId } from "../../domain/ids.js";
@@ -26,6 +26,7 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
     operation: { ...operation, notBefore },
     waitsFor,
     successor,
+    changedSince: approval.state === "PENDING" ? await changesSince(db, approval) : [],
     customerConfirmed: isConfirmed(approval, ticket),
     confirmedBy: ticket?.binding === "confirmed" ? ticket.boundBy : null,
     instead: approval.endCode === "binding_confirmed" ? await askedInstead(db, approval.operationId) : null,

@@ -45,9 +45,18 @@ export async function hold(world: World, options: HeldOptions = {}): Promise<Hel
     `INSERT INTO policy_versions (hash, text_hash, body, parsed) VALUES ($1, $1, '', '{}') ON CONFLICT DO NOTHING`,
     [POLICY],
   );
-  const [order] = await db.sql<{ customer_ref: string; customer_name: string; status: string }>(
+  const [order] = await db.sql<{
+    customer_ref: string;
+    customer_name: string;
+    status: string;
+    currency: string;
+    captured: bigint;
+    left: bigint;
+    paid_in: string;
+  }>(
     undefined,
-    `SELECT c.ref AS customer_ref, c.name AS customer_name, o.status FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.ref = $1`,
+    `SELECT c.ref AS customer_ref, c.name AS customer_name, o.status, o.currency, p.captured, payment_left(p) AS left, p.currency AS paid_in
+     FROM orders o JOIN customers c ON c.id = o.customer_id JOIN payments p ON p.order_id = o.id WHERE o.ref = $1`,
     [orderRef],
   );
   if (order === undefined) throw new Error(`no order ${orderRef}`);
@@ -69,8 +78,17 @@ export async function hold(world: World, options: HeldOptions = {}): Promise<Hel
     world: {
       customerRef: order.customer_ref,
       ticketCustomerRef: order.customer_ref,
-      order: { ref: orderRef, status: order.status, currency, customerRef: order.customer_ref },
-      payment: { capturedMinor: amountMinor, refundableMinor: amountMinor, currency },
+      order: {
+        ref: orderRef,
+        status: order.status,
+        currency: order.currency,
+        customerRef: order.customer_ref,
+      },
+      payment: {
+        capturedMinor: order.captured,
+        refundableMinor: order.left,
+        currency: order.paid_in,
+      },
       subscription: null,
     },
     policy: {

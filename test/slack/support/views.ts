@@ -174,6 +174,7 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
     operation,
     waitsFor: 0,
     successor: false,
+    changedSince: [],
     customerConfirmed: false,
     confirmedBy: null,
     instead: null,

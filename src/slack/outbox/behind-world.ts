@@ -1,0 +1,31 @@
+/** Cards that wait for a decision follow the order, payment or subscription that they show. */
+import type { SlackSendContext } from "../types.js";
+
+/** At most so many cards a pass: a shop import may touch everything, and what did not change costs no call to Slack. */
+const PASS_MAX = 20;
+/** What was written shortly before a card was shown may have been committed after it was read. */
+const COMMIT_LAG_SECONDS = 10;
+
+// $1 cards, $2 seconds. Costs what waits for a decision. Those that expire first go first; what is due anyway is left alone.
+const BEHIND = `
+WITH behind AS (
+  SELECT c.id FROM approvals a JOIN operations o ON o.id = a.operation_id
+    JOIN slack_cards c ON c.kind = 'approval' AND c.subject_id = a.id AND c.state = 'live' AND c.due_at IS NULL
+    LEFT JOIN orders r ON r.id = o.order_id
+    LEFT JOIN payments p ON p.order_id = o.order_id
+    LEFT JOIN subscriptions s ON s.id = o.subscription_id
+   WHERE a.state = 'PENDING' AND greatest(r.updated_at, p.updated_at, s.updated_at) > c.shown_at - make_interval(secs => $2)
+   ORDER BY a.expires_at, c.id LIMIT $1)
+UPDATE slack_cards c SET wanted_version = c.wanted_version + 1, updated_at = countersign_now(), due_at = countersign_now()
+  FROM behind WHERE c.id = behind.id AND c.due_at IS NULL
+RETURNING c.id`;
+
+/** Lets those cards be rendered anew whose world was written since they were shown. Returns how many. */
+export async function followWorld(ctx: Pick<SlackSendContext, "db" | "wake">): Promise<number> {
+  const rows = await ctx.db.sql<{ id: string }>("slack.card.behind_world", BEHIND, [
+    PASS_MAX,
+    COMMIT_LAG_SECONDS,
+  ]);
+  for (const { id } of rows) await ctx.wake("card", id);
+  return rows.length;
+}

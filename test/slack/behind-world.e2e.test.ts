@@ -1,0 +1,91 @@
+/** The world moves while a card waits: the card says so before the click, and no longer once it is as it was. */
+import { describe, expect, test } from "vitest";
+import { followWorld } from "../../src/slack/outbox/behind-world.js";
+import { waitFor } from "../support/wait.js";
+import { withCards } from "./support/cards.js";
+import { hold, moveApproval } from "./support/held.js";
+import { calls, readable } from "./support/see.js";
+import type { World } from "./support/world.js";
+
+const { database, start, cardIn, whereItStands } = withCards();
+const CHANGED = "Changed since this card was made";
+
+const card = (w: World) =>
+  readable(w.sandbox.control.messages("U_SUP1", "C_APPR")[0] ?? { text: "", blocks: [] });
+const edits = (w: World): number => calls(w.sandbox, "chat.update").length;
+const moved = (sql: string) => database.db.sql(undefined, sql);
+const quiet = (): Promise<unknown> =>
+  waitFor(
+    async () =>
+      (
+        await database.db.sql(
+          undefined,
+          "SELECT 1 FROM slack_cards WHERE due_at IS NOT NULL AND kind = 'approval'",
+        )
+      ).length === 0,
+    { what: "cards at rest" },
+  );
+/** What the worker's timer does, until nothing is behind any more; bounded. */
+async function followed(w: World): Promise<number> {
+  const waked = await followWorld(w.ctx);
+  await quiet();
+  return waked;
+}
+async function waiting(): Promise<World> {
+  const w = await start();
+  await hold(w);
+  const shown = await cardIn(w);
+  await waitFor(() => whereItStands(shown));
+  await quiet();
+  for (const statement of [
+    "UPDATE slack_cards SET shown_at = shown_at - interval '1 hour' WHERE kind = 'approval'",
+    "UPDATE orders SET updated_at = updated_at - interval '1 day'",
+    "UPDATE payments SET updated_at = updated_at - interval '1 day'",
+  ])
+    await moved(statement);
+  return w;
+}
+
+describe("a card that waits", () => {
+  test.each([
+    [
+      "its order's status",
+      "UPDATE orders SET status = 'returned', updated_at = countersign_now() WHERE ref = 'ORD-10042'",
+      "UPDATE orders SET status = 'delivered', updated_at = countersign_now() WHERE ref = 'ORD-10042'",
+      "Order status: delivered → returned",
+    ],
+    [
+      "its balance",
+      "UPDATE payments SET refunded_elsewhere = 5000, updated_at = countersign_now() WHERE payment_intent = 'pi_ORD-10042'",
+      "UPDATE payments SET refunded_elsewhere = 0, updated_at = countersign_now() WHERE payment_intent = 'pi_ORD-10042'",
+      "Left to refund before this: £180.00 GBP → £130.00 GBP",
+    ],
+  ])("says that %s has changed, and no longer when it is as it was", async (_what, change, back, said) => {
+    const w = await waiting();
+    expect(await followed(w)).toBe(0);
+    await moved(change);
+    expect(await followed(w)).toBe(1);
+    expect(card(w)).toContain(said);
+    expect(card(w)).toContain(CHANGED);
+    expect(edits(w)).toBe(1);
+    await moved(back);
+    expect(await followed(w)).toBe(1);
+    expect(card(w)).not.toContain(CHANGED);
+    expect(edits(w)).toBe(2);
+  });
+
+  test("costs Slack nothing where what was written is what it shows, and a decided one is left alone", async () => {
+    const w = await waiting();
+    await moved("UPDATE orders SET updated_at = countersign_now()");
+    expect(await followed(w)).toBe(1);
+    expect(edits(w)).toBe(0);
+    const held = await hold(w, { orderRef: "ORD-10042", amountMinor: 100n });
+    await moveApproval(w, held, "DENIED");
+    await quiet();
+    const before = edits(w);
+    await moved("UPDATE slack_cards SET shown_at = shown_at - interval '1 hour'");
+    await moved("UPDATE payments SET updated_at = countersign_now()");
+    expect(await followed(w)).toBe(1);
+    expect(edits(w)).toBe(before);
+  });
+});
