@@ -36,8 +36,12 @@ export function createNotices(ctx: NoticesContext): Notices<Tx> {
   return {
     touch: (tx, subject) => touch(tx, ctx, subject),
     follow: async (tx, { kind, id }) => {
-      const statement = kind === "run" ? FOLLOW_RUN : FOLLOW;
-      wakeCards(tx, ctx, await tx.sql<TouchedCard>("slack.card.follow", statement, [kind, id]));
+      // A connection knows one text under a name, and both are asked for in one transaction.
+      const followed =
+        kind === "run"
+          ? await tx.sql<TouchedCard>("slack.card.follow_run", FOLLOW_RUN, [kind, id])
+          : await tx.sql<TouchedCard>("slack.card.follow", FOLLOW, [kind, id]);
+      wakeCards(tx, ctx, followed);
     },
     repost: async (tx, subject) => {
       await tx.sql("slack.card.replace", REPLACE, [subject.kind, subject.id]);

@@ -55,14 +55,13 @@ describe("S-OP-1: stuck, so somebody wants to send it again", () => {
       const { thread, operation } = await unknownRefund(house);
       const down = stage.fault({ kind: "read_down", how: "500", times: null });
       await ops(house, "U_ONC1", `retry ${operation.id}`);
-      await stage.submitForm("U_ONC1", FORM).catch(() => undefined);
-      await stage.until(
-        "the provider to have been asked",
-        async () => house.world.payments.control.fired(down) > 0,
+      await expect(stage.submitForm("U_ONC1", FORM)).rejects.toThrow(
+        /: The provider could not be asked: it answered with HTTP 500\. Not done: what was sent may still take effect/,
       );
+      expect(house.world.payments.control.fired(down)).toBeGreaterThan(0);
       house.world.payments.control.disarm(down);
       await ops(house, "U_ONC2", `retry ${operation.id}`);
-      await stage.submitForm("U_ONC2", FORM).catch(() => undefined);
+      await stage.submitForm("U_ONC2", FORM);
       await stage.operationIn("CONFIRMED");
       await stage.runIn(thread, "resolved");
       expect((await house.world.payments.control.effects()).map(({ amount }) => amount)).toEqual([18_000]);
