@@ -192,7 +192,7 @@ async function theSameForever(house: House): Promise<void> {
   const { stage } = house;
   for (const word of ["the same forever", "two in turn"]) {
     const thread = await confirmed(house, `ORD-1001 came broken, ${word}`);
-    await stage.runIn(thread, "escalated", "budget_exhausted");
+    await stage.runIn(thread, "escalated");
     await hears(house, thread, /Stuck: get_order \(ORD-99[89]\) failed 3 times/);
   }
   const before = (await house.world.payments.control.requests({ method: "POST" })).length;
