@@ -176,8 +176,8 @@ async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Rep
   const asking = providerSays(ctx, userId, operation.id);
   const early = await withinMs(ASK_BEFORE_OPENING_MS, asking);
   if (early !== "late") return openModal(ctx, triggerId, formWith(early));
-  const { reply, viewId } = await openView(ctx, triggerId, formWith("asking"));
-  if (viewId !== null) await updateView(ctx, viewId, formWith(await asking));
+  const { reply, opened } = await openView(ctx, triggerId, formWith("asking"));
+  if (opened !== null) await updateView(ctx, opened, formWith(await asking));
   return reply;
 }
 

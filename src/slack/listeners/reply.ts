@@ -49,29 +49,38 @@ export async function openModal(ctx: SlackContext, triggerId: string | null, vie
   return (await openView(ctx, triggerId, view)).reply;
 }
 
-/** As `openModal`, with the id of what was opened; null: nothing was, or by an earlier delivery. */
+/** An open form as it was rendered: `hash` changes whenever it is rendered again. */
+export interface OpenView {
+  readonly id: string;
+  readonly hash: string;
+}
+
+/** As `openModal`, with what was opened; null: nothing was, or by an earlier delivery. */
 export async function openView(
   ctx: SlackContext,
   triggerId: string | null,
   view: Modal,
-): Promise<{ reply: Reply; viewId: string | null }> {
-  if (triggerId === null) return { reply: say(CLICK_AGAIN), viewId: null };
+): Promise<{ reply: Reply; opened: OpenView | null }> {
+  if (triggerId === null) return { reply: say(CLICK_AGAIN), opened: null };
   try {
-    const opened = await ctx.web.interactive.views.open({ trigger_id: triggerId, view });
-    return { reply: NOTHING, viewId: opened.view?.id ?? null };
+    const { id, hash } = (await ctx.web.interactive.views.open({ trigger_id: triggerId, view })).view ?? {};
+    return { reply: NOTHING, opened: id === undefined || hash === undefined ? null : { id, hash } };
   } catch (error) {
     const failure = callFailure(error);
     ctx.log.warn({ failure }, "a form could not be opened");
     // A second delivery of the same click finds the trigger used: the form is open already.
     const open = failure.kind === "refused" && /exchanged/.test(failure.code);
-    return { reply: open ? NOTHING : say(CLICK_AGAIN), viewId: null };
+    return { reply: open ? NOTHING : say(CLICK_AGAIN), opened: null };
   }
 }
 
-/** Renders an open form again; what was typed into it stays. Nobody may look at it any more: then nothing is said. */
-export async function updateView(ctx: SlackContext, viewId: string, view: Modal): Promise<void> {
+/**
+ * Renders an open form again; what was typed into it stays. Nobody may look at it any more, or it was sent and shows something else by
+ * now: then it stays as it is, and nothing is said.
+ */
+export async function updateView(ctx: SlackContext, { id, hash }: OpenView, view: Modal): Promise<void> {
   try {
-    await ctx.web.interactive.views.update({ view_id: viewId, view });
+    await ctx.web.interactive.views.update({ view_id: id, hash, view });
   } catch (error) {
     ctx.log.info({ failure: callFailure(error) }, "an open form was not rendered again");
   }
