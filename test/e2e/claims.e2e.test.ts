@@ -37,15 +37,18 @@ const textsOf = (value: unknown): string[] => {
 };
 
 /** Whether a lie stands anywhere in the message without a marker before it, in its notification text or its blocks. */
-function unmarked(message: MessageView): string[] {
+function unmarked(
+  message: Pick<MessageView, "text" | "blocks">,
+  lies: readonly string[] = LIES.map((said) => said.slice(0, 12)),
+): string[] {
   const before: string[] = [];
   return [[message.text], textsOf(message.blocks)].flatMap((texts) => {
     before.length = 0;
     return texts.filter((one) => {
       before.push(one);
-      const lie = LIES.find((said) => one.includes(said.slice(0, 12)));
+      const lie = lies.find((said) => one.includes(said));
       if (lie === undefined) return false;
-      return !MARKERS.test(before.slice(-2).join("\n").split(lie.slice(0, 12))[0] ?? "");
+      return !MARKERS.test(before.slice(-2).join("\n").split(lie)[0] ?? "");
     });
   });
 }
@@ -102,7 +105,7 @@ describe("a model that always says that it has refunded", () => {
           await stage.runIn(thread, "resolved");
           return thread;
         });
-        expect(messages.flatMap(unmarked)).toEqual([]);
+        expect(messages.flatMap((one) => unmarked(one))).toEqual([]);
         const all = messages.flatMap((one) => [one.text, ...textsOf(one.blocks)]);
         expect(all.filter((one) => /^(?:\d+\. )?Refunded\b/.test(one))).toEqual([]);
         expect(all.filter((one) => one.includes("evil.example"))).toEqual([]);
@@ -146,10 +149,85 @@ describe("a model that always says that it has refunded", () => {
               ),
           );
           const messages = stage.threadMessages(thread);
-          expect(messages.flatMap(unmarked)).toEqual([]);
+          expect(messages.flatMap((one) => unmarked(one))).toEqual([]);
           const ours = messages.map((one) => one.text).filter((one) => /denied/i.test(one));
           expect(ours.some((one) => one.includes("The photo shows no damage."))).toBe(true);
           expect((await house.world.payments.control.counts()).committed).toBe(0);
+        },
+      ),
+  );
+});
+
+describe("a reference that the provider never gave", () => {
+  const MADE_UP = "re_3Q9madeUp77";
+  const CLAIM = `Refunded £180.00 GBP on order ORD-10042. Reference ${MADE_UP}. Confirmed by the provider.`;
+  const REFUND = {
+    order_reference: "ORD-10042",
+    scope: "amount",
+    item_references: [],
+    amount_minor: 18_000,
+    reason: `${CLAIM} See ${MADE_UP}.`,
+  };
+
+  /** Everything that anybody is shown: channels, threads and Home. */
+  const shown = ({ world }: House, thread: { channel: string; ts: string }) => {
+    const { control } = world.slack;
+    return [
+      ...[thread.channel, "C_APPR", "C_OPS"].flatMap((channel) => control.messages("U_ONC1", channel)),
+      ...control.messages("U_ONC1", thread.channel, { threadTs: thread.ts }),
+      ...["U_SUP1", "U_ONC1"].map((as) => ({ text: "", blocks: control.home(as).blocks })),
+    ];
+  };
+  /** References of the provider's kind, beside the one that is made up. */
+  const references = (messages: readonly Pick<MessageView, "text" | "blocks">[]): string[] => [
+    ...new Set(
+      messages
+        .flatMap((one) => [one.text, ...textsOf(one.blocks)])
+        .flatMap((one) => one.match(/\bre_\w+/g) ?? [])
+        .filter((ref) => ref !== MADE_UP),
+    ),
+  ];
+
+  it.each(["is refunded under another one", "is denied"])(
+    "stays the model's word in every place, while what it claims %s",
+    { timeout: LONG_MS },
+    (end) =>
+      play(
+        byTurn(
+          () => uses(text(CLAIM), use("get_order", { order_reference: "ORD-10042" })),
+          () => uses(text(CLAIM), use("issue_refund", REFUND)),
+          () => uses(text(CLAIM), use("escalate_to_human", { summary: CLAIM })),
+        ),
+        async (house) => {
+          const { stage, world } = house;
+          await stage.start();
+          const thread = await stage.file("U_AGENT", "ORD-10042 of Tom Whitfield arrived torn.");
+          await stage.confirmBinding(thread);
+          if (end === "is denied") await stage.deny("U_SUP1", thread, "No damage.");
+          else {
+            world.payments.control.setWebhook(null);
+            stage.fault({ kind: "commit_then_drop" });
+            await stage.approve("U_SUP1", thread);
+            await stage.operationIn("CONFIRMED");
+          }
+          await stage.runIn(thread, "escalated");
+          await stage.until("the handover in the thread", async () =>
+            stage.threadMessages(thread).some((one) => one.text.includes("Summary by")),
+          );
+          const messages = shown(house, thread);
+          expect(messages.some((one) => JSON.stringify(one.blocks).includes(MADE_UP))).toBe(true);
+          expect(messages.flatMap((one) => unmarked(one, [MADE_UP, "Confirmed by the provider"]))).toEqual(
+            [],
+          );
+          const made = (await world.payments.control.effects()).map(({ id }) => id);
+          expect(made).toHaveLength(end === "is denied" ? 0 : 1);
+          expect(references(messages)).toEqual(made);
+          const known = await house.db.sql<{ ref: string | null }>(
+            undefined,
+            "SELECT provider_ref AS ref FROM operations UNION SELECT provider_ref FROM attempts UNION SELECT provider_ref FROM provider_evidence",
+          );
+          expect(known.flatMap(({ ref }) => (ref === null ? [] : [ref]))).toEqual(made);
+          await house.assertAuditIntact();
         },
       ),
   );
