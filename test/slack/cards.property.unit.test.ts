@@ -77,8 +77,12 @@ describe("an approval card of hostile rows", () => {
     if (payment === null) throw new Error("the example has a payment");
     const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
     const before = payment.capturedMinor - payment.refundableMinor;
-    const spent = before === 0n ? "" : ` − ${of(before)} refunded or set aside before`;
-    const left = `${of(payment.refundableMinor - binding.amountMinor)} = ${of(payment.capturedMinor)} paid${spent} − ${money} this`;
+    const left = [
+      of(payment.refundableMinor - binding.amountMinor),
+      `= ${of(payment.capturedMinor)} paid`,
+      ...(before === 0n ? [] : [`− ${of(before)} refunded or set aside before`]),
+      `− ${money} this`,
+    ].join("\n");
     expect(shown.get("Left after this")).toEqual(facts.approval.state === "PENDING" ? [left] : undefined);
     if (facts.approval.state === "PENDING") {
       expect(buttons(approvalCard(facts)).slice(0, 2)).toEqual([`Approve ${money}`, "Deny"]);
@@ -111,24 +115,24 @@ describe("what is left after a refund", () => {
   } as const;
 
   test.each([
-    ["all of it", "GBP", 18_000n, 18_000n, 18_000n, "£0.00 GBP = £180.00 GBP paid − £180.00 GBP this"],
-    ["a part", "GBP", 6_000n, 18_000n, 18_000n, "£120.00 GBP = £180.00 GBP paid − £60.00 GBP this"],
+    ["all of it", "GBP", 18_000n, 18_000n, 18_000n, "£0.00 GBP\n= £180.00 GBP paid\n− £180.00 GBP this"],
+    ["a part", "GBP", 6_000n, 18_000n, 18_000n, "£120.00 GBP\n= £180.00 GBP paid\n− £60.00 GBP this"],
     [
       "a part after another that an older version did not tell apart",
       "GBP",
       6_000n,
       18_000n,
       7_000n,
-      "£10.00 GBP = £180.00 GBP paid − £110.00 GBP refunded or set aside before − £60.00 GBP this",
+      "£10.00 GBP\n= £180.00 GBP paid\n− £110.00 GBP refunded or set aside before\n− £60.00 GBP this",
     ],
-    ["yen", "JPY", 899n, 9_899n, 9_899n, "¥9,000 JPY = ¥9,899 JPY paid − ¥899 JPY this"],
+    ["yen", "JPY", 899n, 9_899n, 9_899n, "¥9,000 JPY\n= ¥9,899 JPY paid\n− ¥899 JPY this"],
     [
       "too little",
       "GBP",
       6_000n,
       18_000n,
       4_000n,
-      "not possible: only £40.00 GBP is left now (£180.00 GBP paid − £140.00 GBP refunded or set aside before)",
+      "not possible: only £40.00 GBP is left now\n= £180.00 GBP paid\n− £140.00 GBP refunded or set aside before",
     ],
     [
       "overdrawn",
@@ -136,7 +140,7 @@ describe("what is left after a refund", () => {
       6_000n,
       5_000n,
       -1n,
-      "not possible: only £0.00 GBP is left now (£50.00 GBP paid − £50.01 GBP refunded or set aside before)",
+      "not possible: only £0.00 GBP is left now\n= £50.00 GBP paid\n− £50.01 GBP refunded or set aside before",
     ],
   ])("%s", (_what, currency, amountMinor, capturedMinor, refundableMinor, said) => {
     const view = approvalViewOf({
@@ -151,26 +155,26 @@ describe("what is left after a refund", () => {
   });
 
   test.each([
-    [{}, 18_000n, "£120.00 GBP = £180.00 GBP paid − £60.00 GBP this"],
+    [{}, 18_000n, "£120.00 GBP\n= £180.00 GBP paid\n− £60.00 GBP this"],
     [
       { refundedMinor: 3_000n },
       15_000n,
-      "£90.00 GBP = £180.00 GBP paid − £30.00 GBP refunded before − £60.00 GBP this",
+      "£90.00 GBP\n= £180.00 GBP paid\n− £30.00 GBP refunded before\n− £60.00 GBP this",
     ],
     [
       { refundedMinor: 3_000n, elsewhereMinor: 1_000n, reservedMinor: 2_000n },
       12_000n,
-      "£60.00 GBP = £180.00 GBP paid − £30.00 GBP refunded before − £10.00 GBP refunded elsewhere − £20.00 GBP set aside for other requests − £60.00 GBP this",
+      "£60.00 GBP\n= £180.00 GBP paid\n− £30.00 GBP refunded before\n− £10.00 GBP refunded elsewhere\n− £20.00 GBP set aside for other requests\n− £60.00 GBP this",
     ],
     [
       { reservedMinor: 15_000n },
       3_000n,
-      "not possible: only £30.00 GBP is left now (£180.00 GBP paid − £150.00 GBP set aside for other requests)",
+      "not possible: only £30.00 GBP is left now\n= £180.00 GBP paid\n− £150.00 GBP set aside for other requests",
     ],
     [
       { refundedMinor: 3_000n },
       0n,
-      "not possible: only £0.00 GBP is left now (£180.00 GBP paid − £30.00 GBP refunded before − £150.00 GBP not to be refunded now)",
+      "not possible: only £0.00 GBP is left now\n= £180.00 GBP paid\n− £30.00 GBP refunded before\n− £150.00 GBP not to be refunded now",
     ],
   ])("with %o spent before shows how it comes about", (before, refundableMinor, said) => {
     const spent = { refundedMinor: 0n, elsewhereMinor: 0n, reservedMinor: 0n, ...before };

@@ -178,6 +178,13 @@ describe("a ticket in Home", () => {
     },
   );
 
+  test.each([
+    ["PREPARED", "Waiting to be sent"],
+    ["DISPATCHED", "Waiting for an outcome"],
+  ] as const)("that waits with what is %s is called: %s", (status, title) => {
+    expect(ticket("waiting", operationOf({ status }))).toContain(`*${title}*`);
+  });
+
   test("with many names three and counts the others; with none says nothing of them", () => {
     expect(ticket("resolved", small, small, small, small, small)).toContain("and 2 more");
     expect(ticket("resolved", small, small, small, small, small).split("Refund of")).toHaveLength(4);

@@ -35,7 +35,7 @@ import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from 
 import { localTime, withLocalTimes } from "../text/time.js";
 import { changedSinceBlocks, changedSinceText, changeLines } from "./changes.js";
 import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js";
-import { leftText } from "./left.js";
+import { leftLines } from "./left.js";
 import {
   amountOf,
   consequenceOf,
@@ -110,7 +110,10 @@ export function plainApprovalCard(view: ApprovalView): Message {
 
 /** Mrkdwn of ours without its markup, for a plain_text that shows it literally. */
 const plainOf = (mrkdwn: string): string =>
-  mrkdwn.replace(/<!date\^\d+\^[^|]*\|([^>]*)>/gu, "$1").replace(/[<>*]/gu, "");
+  mrkdwn
+    .replace(/<!date\^\d+\^[^|]*\|([^>]*)>/gu, "$1")
+    .replace(/[<>*]/gu, "")
+    .replaceAll("\n", " ");
 
 /** That the filer has confirmed it since is no reason to hold: it stands with the customer. */
 function customerText({ approval: { binding, state }, customerConfirmed }: ApprovalView): string {
@@ -123,7 +126,7 @@ function boundRows(view: ApprovalView): Row[] {
   const { approval, operation } = view;
   const { binding } = approval;
   const amount = amountOf(binding);
-  const left = leftText(approval);
+  const left = leftLines(approval);
   const table: (Row | null)[] = [
     amount === null ? null : { label: "Amount", value: { theirs: amount } },
     binding.orderRef === null ? null : { label: "Order", value: { theirs: orderText(approval) } },
@@ -138,7 +141,7 @@ function boundRows(view: ApprovalView): Row[] {
       : null,
     left === null || approval.state !== "PENDING"
       ? null
-      : { label: "Left after this", value: { theirs: left } },
+      : { label: "Left after this", value: { ours: left.map(escapeText).join("\n") } },
   ];
   return table.filter((row) => row !== null);
 }

@@ -13,7 +13,7 @@ import { localTime } from "../text/time.js";
 import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } from "./approval-card.js";
 import { frozenSentence } from "./frozen.js";
 import { frozenLine, operationLine } from "./ops-views.js";
-import { runTitle, standingIn } from "./run-card.js";
+import { runTitleOf, standingIn } from "./run-card.js";
 import { type Frozen, frozenWords, type OperationFacts, whatOf } from "./sentences.js";
 
 export interface HomeFacts {
@@ -121,7 +121,7 @@ function ticketBlocks({ tickets, asked }: Pick<HomeFacts, "tickets" | "asked">):
       {
         type: "mrkdwn" as const,
         verbatim: true,
-        text: `*${runTitle(run.state)}* · ${localTime(run.createdAt)}`,
+        text: `*${runTitleOf(run.state, asked.get(run.id) ?? [])}* · ${localTime(run.createdAt)}`,
       },
       { type: "plain_text" as const, emoji: false, text: escapeWithin(oneLine(excerpt) || "–", 150).text },
       ...askedText(asked.get(run.id) ?? [], isRunEnd(run.state)).map((text) => ({

@@ -4,21 +4,20 @@ import { formatMoney } from "../../domain/money.js";
 
 type Payment = NonNullable<WorldSnapshot["payment"]>;
 
-/** "£90.00 GBP = £180.00 GBP paid − £30.00 GBP refunded before − £60.00 GBP this"; null: no money of an order. */
-export function leftText({ binding }: Approval): string | null {
+/** "£90.00 GBP", "= £180.00 GBP paid", "− £30.00 GBP refunded before", "− £60.00 GBP this": a line each. null: no money of an order. */
+export function leftLines({ binding }: Approval): readonly string[] | null {
   const { payment } = binding.world;
   if (payment === null || binding.kind !== "refund") return null;
   const { capturedMinor, refundableMinor, currency } = payment;
   const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
   const before = [
-    `${of(capturedMinor)} paid`,
-    ...spentBefore(payment).map(([minor, what]) => `${of(minor)} ${what}`),
-  ].join(" − ");
+    `= ${of(capturedMinor)} paid`,
+    ...spentBefore(payment).map(([minor, what]) => `− ${of(minor)} ${what}`),
+  ];
   const after = refundableMinor - binding.amountMinor;
   if (currency === binding.currency && after >= 0n)
-    return `${of(after)} = ${before} − ${of(binding.amountMinor)} this`;
-  const now = refundableMinor < 0n ? 0n : refundableMinor;
-  return `not possible: only ${of(now)} is left now (${before})`;
+    return [of(after), ...before, `− ${of(binding.amountMinor)} this`];
+  return [`not possible: only ${of(refundableMinor < 0n ? 0n : refundableMinor)} is left now`, ...before];
 }
 
 /** What of it cannot be refunded any more, each with what it was; where that was not written down, the sum alone. */

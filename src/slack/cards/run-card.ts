@@ -30,7 +30,7 @@ const WORDS_MAX = 400;
 export function runCard(card: RunCardView): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
-  const title = waitsToBeSent(card) ? "Waiting to be sent" : runTitle(run.state);
+  const title = runTitleOf(run.state, [...card.operations.values()]);
   const switches = ended ? [] : heldBack(card);
   const frozen = switches.map(({ kind }) => lowered(frozenWords(kind))).join(", ");
   // What ended it, and the planner's last words, stand in messages of their own by then.
@@ -73,10 +73,11 @@ export function runCard(card: RunCardView): Message {
   return withinLimits({ text: [`${title}.`, ...switches.map(frozenText)].join(" "), blocks }, 2);
 }
 
-/** Nothing that it waits for has left: there is no outcome yet to wait for. */
-function waitsToBeSent({ view, operations }: RunCardView): boolean {
-  const open = [...operations.values()].filter(({ status }) => !ENDED.has(status));
-  return view.run.state === "waiting" && open.length > 0 && open.every(({ status }) => status === "PREPARED");
+/** As `runTitle`; where nothing that it waits for has left, there is no outcome yet to wait for. */
+export function runTitleOf(state: RunState, operations: readonly OperationFacts[]): string {
+  const open = operations.filter(({ status }) => !ENDED.has(status));
+  const unsent = open.length > 0 && open.every(({ status }) => status === "PREPARED");
+  return state === "waiting" && unsent ? "Waiting to be sent" : runTitle(state);
 }
 
 /** The switches that hold back what the run waits for. */
