@@ -12,7 +12,7 @@
 import type pg from "pg";
 
 export interface BatchStatement {
-  /** Unique for its text; undefined: parsed anew each time. */
+  /** Stands for this text alone, which whoever opened the pool sees to; undefined: parsed anew each time. */
   readonly name: string | undefined;
   readonly text: string;
   /** As the wire has them. */
@@ -94,11 +94,6 @@ class Batch implements pg.Submittable {
   /** pg takes a returned error for a query that was not sent. */
   submit(to: pg.Connection): Error | null {
     const connection = to as PgConnection;
-    const clash = this.#statements.find(({ name, text }) => {
-      const parsed = name === undefined ? undefined : connection.parsedStatements[name];
-      return parsed !== undefined && parsed !== text;
-    });
-    if (clash !== undefined) return new Error(`"${clash.name}" is prepared for another statement already`);
     this.#connection = connection;
     this.#shapes = shapesOf(connection);
     connection.stream.cork();

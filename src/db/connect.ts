@@ -13,17 +13,18 @@
  *     failure, deadlock). A connection lost during COMMIT
  *     is `CommitUnknownError`, and it is the caller's business to look.
  *  4. Text that PostgreSQL cannot hold (U+0000, half an emoji) is replaced in every parameter, see `wireValue`.
- *  5. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
+ *  5. A name stands for one text, on whichever connection and however seldom the other is asked for: a second text is refused.
+ *  6. No statement runs longer than `STATEMENT_TIMEOUT_MS`; no transaction idles longer than `IDLE_IN_TX_TIMEOUT_MS`.
  */
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { PrismaPg } from "@prisma/adapter-pg";
 import pg from "pg";
-import type { Db, Isolation, Tx, TxOptions } from "../domain/ports/database.js";
+import type { Db, Tx, TxOptions } from "../domain/ports/database.js";
 import { runBatch } from "./batch.js";
 import { PrismaClient } from "./generated/client.js";
 import { dbFailure, isRetryable } from "./sqlstate.js";
-import { type Asked, Transaction } from "./transaction.js";
+import { type Asked, Transaction, type TransactionParts } from "./transaction.js";
 import { wireValue } from "./wire-value.js";
 
 /** Safety nets, not tuning: a statement or an open transaction that is this old is a defect, and holds locks. */
@@ -100,13 +101,17 @@ export function openDb(options: OpenDbOptions): OpenDb {
     adapter: new PrismaPg(pool, { statementNameGenerator: (query) => statementName(query.sql) }),
   });
   let closing: Promise<void> | undefined;
+  const asked = statements();
   return {
     kind: "db",
     failureOf: dbFailure,
     pool,
     prisma,
-    sql: (name, text, params) => retried(DEFAULT_TX_RETRIES, () => runAlone(pool, name, text, params)),
-    tx: (fn, txOptions) => transact(pool, fn, txOptions ?? {}),
+    sql: async (name, text, params) => {
+      const statement = asked(name, text, params);
+      return retried(DEFAULT_TX_RETRIES, () => runAlone(pool, statement));
+    },
+    tx: (fn, txOptions) => transact(pool, asked, fn, txOptions ?? {}),
     close: () => {
       closing ??= prisma.$disconnect().then(() => pool.end());
       return closing;
@@ -115,17 +120,11 @@ export function openDb(options: OpenDbOptions): OpenDb {
 }
 
 /** One statement of its own, on any connection. */
-async function runAlone<R>(
-  pool: pg.Pool,
-  name: string | undefined,
-  text: string,
-  params: readonly unknown[] | undefined,
-): Promise<R[]> {
-  const statement = asked(name, text, params);
+async function runAlone<R>(pool: pg.Pool, statement: Asked): Promise<R[]> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    if (statement.alone) return (await client.query(text)).rows as R[];
+    if (statement.alone) return (await client.query(statement.text)).rows as R[];
     const [answer] = await runBatch(client, TYPES, [statement]);
     return (answer?.rows ?? []) as R[];
   } catch (error) {
@@ -137,12 +136,25 @@ async function runAlone<R>(
   }
 }
 
-const asked = (name: string | undefined, text: string, params: readonly unknown[] | undefined): Asked => ({
-  name,
-  text,
-  values: (params ?? []).map(wireValue),
-  alone: name === undefined && params === undefined,
-});
+type Statements = TransactionParts["asked"];
+
+/** What is asked, ready for the wire. Throws for a name that has stood for another text: a connection would know only one of them. */
+function statements(): Statements {
+  const known = new Map<string, string>();
+  return (name, text, params) => {
+    if (name !== undefined) {
+      const before = known.get(name);
+      if (before === undefined) known.set(name, text);
+      else if (before !== text) throw new Error(`"${name}" stands for two statements`);
+    }
+    return {
+      name,
+      text,
+      values: (params ?? []).map(wireValue),
+      alone: name === undefined && params === undefined,
+    };
+  };
+}
 
 /** An error made where the socket was read says nothing of who had asked. */
 function traced(error: unknown): unknown {
@@ -150,10 +162,14 @@ function traced(error: unknown): unknown {
   return error;
 }
 
-function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> {
-  return retried(options.retries ?? DEFAULT_TX_RETRIES, () =>
-    attempt(pool, fn, options.isolation ?? "read committed"),
-  );
+function transact<T>(
+  pool: pg.Pool,
+  asked: Statements,
+  fn: (tx: Tx) => Promise<T>,
+  options: TxOptions,
+): Promise<T> {
+  const isolation = options.isolation ?? "read committed";
+  return retried(options.retries ?? DEFAULT_TX_RETRIES, () => attempt(pool, { asked, isolation }, fn));
 }
 
 /** Runs again what the database itself undid (serialization failure, deadlock), a bounded number of times, with full jitter. */
@@ -169,9 +185,13 @@ async function retried<T>(retries: number, fn: () => Promise<T>): Promise<T> {
   }
 }
 
-async function attempt<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>, isolation: Isolation): Promise<T> {
+async function attempt<T>(
+  pool: pg.Pool,
+  parts: Pick<TransactionParts, "asked" | "isolation">,
+  fn: (tx: Tx) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
-  const transaction = new Transaction({ client, types: TYPES, isolation, asked });
+  const transaction = new Transaction({ client, types: TYPES, ...parts });
   let broken: Error | undefined;
   try {
     const value = await fn(transaction.tx);

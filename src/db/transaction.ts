@@ -84,8 +84,9 @@ export class Transaction {
     },
     sql: <R>(name: string | undefined, text: string, params?: readonly unknown[]): Promise<R[]> => {
       if (!this.#open) return Promise.reject(ended());
-      const asked = this.#parts.asked(name, text, params);
+      // What throws here rejects, as it does in any executor.
       return new Promise<R[]>((resolve, reject) => {
+        const asked = this.#parts.asked(name, text, params);
         this.#queue.push({ asked, asker: { resolve: (rows) => resolve(rows as R[]), reject } });
         this.#underWay ??= this.#drain();
       });

@@ -42,6 +42,26 @@ describe("values", () => {
   });
 });
 
+describe("names", () => {
+  it("stand for one text, whichever connection knows it: a second text is refused before anything is sent", async () => {
+    const { db } = pg;
+    // Two connections, so that neither has both: only the pool can tell.
+    await db.tx(async (tx) => {
+      await tx.sql("test.named", "SELECT 1 AS n");
+      await expect(db.sql("test.named", "SELECT 2 AS n")).rejects.toThrow(
+        '"test.named" stands for two statements',
+      );
+    });
+    await expect(db.tx((tx) => tx.sql("test.named", "SELECT 2 AS n"))).rejects.toThrow("stands for two");
+    await expect(
+      db.tx(async (tx) => {
+        tx.later("test.named", "SELECT 2 AS n");
+      }),
+    ).rejects.toThrow("stands for two");
+    expect(await db.sql("test.named", "SELECT 1 AS n")).toEqual([{ n: 1 }]);
+  });
+});
+
 describe("transactions", () => {
   it("two that deadlock both happen, the loser on its second try", async () => {
     await insertCustomer("A");

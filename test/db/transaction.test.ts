@@ -204,13 +204,6 @@ describe("a prepared statement", () => {
     }
   });
 
-  it("is refused under a name that stands for another text", async () => {
-    await database.db.tx(async (tx) => {
-      await tx.sql("test.clash", "SELECT 1 AS one");
-      await expect(tx.sql("test.clash", "SELECT 2 AS two")).rejects.toThrow("prepared for another");
-    });
-  });
-
   it("whose rows have columns of one name, or none at all, is read like any other", async () => {
     expect(await database.db.sql("test.twice", "SELECT 1 AS a, 2 AS a")).toEqual([{ a: 2 }]);
     expect(await database.db.sql("test.none", "SELECT FROM (VALUES (1), (2)) AS v(n)")).toEqual([{}, {}]);
