@@ -395,13 +395,8 @@ describe("S-AP-1: approved for a packed order that has left", () => {
 
 describe("S-AP-2: one's own request", () => {
   const refused = async (thread: Thread, order: string): Promise<void> => {
-    const { stage, world } = house;
-    const card = await stage.messageWith(thread, "Approve");
-    await world.slack.control.click({
-      as: "U_SUP1",
-      at: { channel: card.channel, ts: card.ts },
-      label: "Approve",
-    });
+    const { stage } = house;
+    await stage.press("U_SUP1", thread, "Approve");
     await stage.until("U_SUP1 to be told that it is their own request", async () =>
       toldPrivately("U_SUP1", thread).some((text) => text.includes("You asked for this yourself")),
     );
@@ -422,7 +417,8 @@ describe("S-AP-2: one's own request", () => {
 
   it("filed by /ticket: the same", { timeout: LONG_MS }, async () => {
     const { stage, world } = house;
-    await world.slack.control.command({ as: "U_SUP1", channel: "C_TICK", command: "/ticket", text: "" });
+    const command = { as: "U_SUP1", channel: "C_TICK", command: "/ticket", text: "" };
+    expect(await world.slack.control.command(command)).toEqual({ ok: true });
     await stage.submitForm("U_SUP1", {
       text: "The jacket is torn. Please refund £180.00 of ORD-7008.",
       reference: "ORD-7008",
@@ -446,11 +442,12 @@ describe("S-AP-2: one's own request", () => {
       "The jacket of order ORD-7009 is torn. Please refund £180.00.",
     );
     await stage.until("the ticket", async () => (await ticketsOf(thread.ts)).length === 1);
-    await world.slack.control.shortcut({
+    const used = await world.slack.control.shortcut({
       as: "U_SUP1",
       callbackId: "resolve_with_countersign",
       message: { channel: thread.channel, ts: thread.ts },
     });
+    expect(used).toEqual({ ok: true });
     await stage.until("both to be filers", async () =>
       (await ticketsOf(thread.ts))[0]?.filers.includes("U_SUP1"),
     );

@@ -275,9 +275,10 @@ async function press(user: string, action: string, value: string): Promise<void>
 }
 
 async function ops(as: string, text: string): Promise<void> {
-  // A switch may be turned twice: whoever was not answered in three seconds types it again.
+  // A switch may be turned twice: whoever was not answered in three seconds types it again, and nobody else.
   await house.stage.until(`/ops ${text} to be answered`, async () => {
     const sent = await house.world.slack.control.command({ as, channel: "C_OPS", command: "/ops", text });
+    if (!sent.ok && sent.error !== "operation_timeout") throw new Error(sent.message);
     return sent.ok;
   });
   const word = text.startsWith("freeze") ? "Frozen: everything" : "Thawed: everything";
