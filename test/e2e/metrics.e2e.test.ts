@@ -79,7 +79,7 @@ describe("attempts that authority forbids are counted, once each", () => {
   it("a click by the wrong person; the right one's is not counted", { timeout: LONG_MS }, async () => {
     const { stage } = house;
     const thread = await heldRefund(stage);
-    await counted(forbidden("click"), () => stage.approve("U_AGENT", thread));
+    await counted(forbidden("click"), () => stage.press("U_AGENT", thread, "Approve"));
     await stage.approve("U_SUP1", thread);
     await stage.runIn(thread, "resolved");
     expect(await count(base, forbidden("click"))).toBe(1);
