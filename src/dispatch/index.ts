@@ -11,6 +11,7 @@ export { reportDuplicate } from "./duplicate.js";
 export { effectEvidence } from "./effect-evidence.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
+export { reportChanged } from "./stop.js";
 export { takeBack } from "./taken-back.js";
 export { cannotBeRecorded } from "./unrecorded.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

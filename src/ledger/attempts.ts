@@ -3,7 +3,8 @@ import type { SqlRunner } from "../db/connect.js";
 import type { AttemptVerdict } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
-import type { AttemptFact } from "../domain/recovery.js";
+import { type AttemptFact, ROW_CHANGED } from "../domain/recovery.js";
+import { SAID, VERDICT_TOLD } from "./audit-records.js";
 import type { AttemptRow } from "./types.js";
 
 interface Row {
@@ -27,10 +28,31 @@ SELECT number, lease_token, worker, started_at, timeout_ms, finished_at, verdict
        evidence
 FROM attempts WHERE operation_id = $1 ORDER BY number`;
 
-/** All attempts of an operation, first to last. */
+/** All attempts of an operation as their rows say, first to last. */
 export async function attemptsOf(on: SqlRunner, id: OperationId): Promise<AttemptRow[]> {
-  const rows = await on.sql<Row>("ledger.attempts", ATTEMPTS, [id]);
-  return rows.map((row) => ({
+  return (await on.sql<Row>("ledger.attempts", ATTEMPTS, [id])).map(toAttempt);
+}
+
+/** $1 operation. As `ATTEMPTS`, with `told`: the log says the same of what became of it. */
+const ATTEMPTS_TOLD = `
+SELECT a.number, a.lease_token, a.worker, a.started_at, a.timeout_ms, a.finished_at, a.verdict, a.code, a.http_status, a.provider_ref,
+       a.request_id, a.evidence, ${VERDICT_TOLD} AND a.code IS NOT DISTINCT FROM e.said ->> 'code' AS told
+FROM attempts a LEFT JOIN LATERAL (${SAID}) e ON true
+WHERE a.operation_id = $1 ORDER BY a.number`;
+
+/**
+ * All attempts of an operation, first to last, for deciding about its money: one whose row says what the log was not told counts as
+ * unknown, and as changed by hand.
+ */
+export async function attemptsToldOf(on: SqlRunner, id: OperationId): Promise<AttemptRow[]> {
+  const rows = await on.sql<Row & { told: boolean }>("ledger.attempts_told", ATTEMPTS_TOLD, [id]);
+  return rows.map((row) =>
+    row.told ? toAttempt(row) : { ...toAttempt(row), verdict: "unknown", code: ROW_CHANGED },
+  );
+}
+
+function toAttempt(row: Row): AttemptRow {
+  return {
     number: row.number,
     leaseToken: row.lease_token,
     worker: row.worker,
@@ -43,11 +65,11 @@ export async function attemptsOf(on: SqlRunner, id: OperationId): Promise<Attemp
     providerRef: row.provider_ref,
     requestId: row.request_id,
     evidence: row.evidence,
-  }));
+  };
 }
 
 /** What settlement and recovery need of them. */
 export async function attemptFacts(on: SqlRunner, id: OperationId): Promise<AttemptFact[]> {
-  const rows = await attemptsOf(on, id);
+  const rows = await attemptsToldOf(on, id);
   return rows.map(({ number, verdict, code }) => ({ number, verdict, code }));
 }

@@ -4,7 +4,7 @@
  *
  * A person who was erased has no name here any more, and is passed over; their number still counts.
  */
-import type { SumCheck } from "./audit-records.js";
+import { isErased, type SumCheck } from "./audit-records.js";
 
 /** SQL: since when the log tells of them. */
 export const TOLD_SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0010_other_currency')`;
@@ -37,15 +37,14 @@ ORDER BY 1 LIMIT $1::int`,
 SELECT DISTINCT a.operation_id AS "where" FROM approvals a
 WHERE EXISTS (SELECT 1 FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'approval_asked')
 AND (
-  (SELECT count(*) FROM votes v WHERE v.approval_id = a.id)
-    <> (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted')
+  (SELECT count(*) FROM votes v WHERE v.approval_id = a.id) NOT BETWEEN
+    (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted' AND NOT ${isErased("e.actor")})
+    AND (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted')
   OR EXISTS (
     SELECT 1 FROM votes v LEFT JOIN audit_subjects s ON s.value = 'slack:' || v.user_id
     WHERE v.approval_id = a.id AND NOT EXISTS (
       SELECT 1 FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted'
-        AND CASE WHEN s.hash IS NULL
-          THEN NOT EXISTS (SELECT 1 FROM audit_subjects x WHERE 'person:' || x.hash = e.actor)
-          ELSE e.actor = 'person:' || s.hash END
+        AND (e.actor = 'person:' || s.hash OR ${isErased("e.actor")})
         AND e.body::jsonb #>> '{data,verdict}' = v.verdict AND e.body::jsonb #>> '{data,role}' = v.role
         AND (e.body::jsonb #>> '{data,cardVersion}')::int = v.card_version)))
 ORDER BY 1 LIMIT $1::int`,
@@ -86,16 +85,13 @@ LEFT JOIN LATERAL (
 WHERE (r.state = 'applied') <> (applied.data IS NOT NULL)
   OR (applied.data IS NOT NULL AND (
     applied.data ->> 'verb' IS DISTINCT FROM r.verb
-    OR (b.hash IS NOT NULL AND applied.actor <> 'person:' || b.hash)
-    OR (b.hash IS NULL AND EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = applied.actor))
+    OR NOT (COALESCE(applied.actor = 'person:' || b.hash, false) OR ${isErased("applied.actor")})
     OR (applied.data ->> 'second' IS NULL) <> (r.second_by IS NULL)
-    OR (x.hash IS NOT NULL AND applied.data ->> 'second' <> 'person:' || x.hash)
-    OR (x.hash IS NULL AND EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = applied.data ->> 'second'))))
+    OR NOT (COALESCE(applied.data ->> 'second' = 'person:' || x.hash, false) OR ${isErased("applied.data ->> 'second'")})))
   OR (proposed.data IS NULL AND r.created_at > ${TOLD_SINCE} AND (r.state <> 'applied' OR r.second_by IS NOT NULL))
   OR (proposed.data IS NOT NULL AND (
     proposed.data ->> 'operation' IS DISTINCT FROM r.operation_id OR proposed.data ->> 'verb' IS DISTINCT FROM r.verb
-    OR (b.hash IS NOT NULL AND proposed.actor <> 'person:' || b.hash)
-    OR (b.hash IS NULL AND EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = proposed.actor))
+    OR NOT (COALESCE(proposed.actor = 'person:' || b.hash, false) OR ${isErased("proposed.actor")})
     OR COALESCE(ended.data ->> 'state', 'proposed') <> r.state
     OR ended.data ->> 'verdict' IS DISTINCT FROM r.second_verdict))
 ORDER BY 1 LIMIT $1::int`,

@@ -15,18 +15,26 @@ export interface SumCheck {
   readonly text: string;
 }
 
-/** What the event of an attempt's end says of it: by the provider's answer, or by our own database for a local effect. */
-const SAID = `
+/** SQL: what the event of the end of attempt `a` says of it: by the provider's answer, or by our own database for a local effect. */
+export const SAID = `
   SELECT e.body::jsonb #> '{data,evidence}' AS said FROM operation_events e
   WHERE e.operation_id = a.operation_id AND e.attempt = a.number AND e.actor = 'system:dispatch'
     AND e.type IN ('settle_confirmed', 'settle_rejected', 'settle_unknown', 'not_executed', 'late_answer')
   ORDER BY e.seq DESC LIMIT 1`;
+
+/** SQL: the verdict of attempt `a` is the one that `e.said` tells. */
+export const VERDICT_TOLD = `a.verdict = COALESCE(e.said ->> 'verdict',
+  CASE e.said ->> 'ok' WHEN 'true' THEN 'committed' WHEN 'false' THEN 'rejected' END, 'open')`;
 
 /** The event that began it. */
 const BEGAN = `
   SELECT e.at, (e.body::jsonb ->> 'token')::bigint AS token, e.body::jsonb #>> '{data,worker}' AS worker FROM operation_events e
   WHERE e.operation_id = a.operation_id AND e.attempt = a.number AND e.type IN ('claim', 'resend')
   ORDER BY e.seq LIMIT 1`;
+
+/** SQL: the person whom an event names so was erased since; named anew, they have another name. */
+export const isErased = (name: string): string =>
+  `NOT EXISTS (SELECT 1 FROM audit_subjects h WHERE 'person:' || h.hash = ${name})`;
 
 /** The event of the policy's last answer that counts: when it was proposed, or released by people. */
 const DECIDED = `
@@ -44,7 +52,7 @@ SELECT DISTINCT a.operation_id AS "where" FROM attempts a
 LEFT JOIN LATERAL (${SAID}) e ON true
 LEFT JOIN LATERAL (${BEGAN}) b ON true
 WHERE a.evidence IS DISTINCT FROM e.said
-  OR a.verdict <> COALESCE(e.said ->> 'verdict', CASE e.said ->> 'ok' WHEN 'true' THEN 'committed' WHEN 'false' THEN 'rejected' END, 'open')
+  OR NOT ${VERDICT_TOLD}
   OR a.code IS DISTINCT FROM e.said ->> 'code'
   OR a.http_status IS DISTINCT FROM (e.said ->> 'httpStatus')::int
   OR a.provider_ref IS DISTINCT FROM COALESCE(e.said #>> '{effect,ref}', e.said ->> 'ref')
@@ -125,14 +133,11 @@ JOIN LATERAL (
 WHERE EXISTS (
   SELECT 1 FROM operation_events e WHERE e.operation_id = o.id AND e.type = 'hold' AND (e.body::jsonb -> 'data') ? 'filers')
 AND (
-  (SELECT count(DISTINCT u.id) FROM unnest(o.filers) u(id)) <> COALESCE(cardinality(f.names), 0)
-  OR EXISTS (
-    SELECT 1 FROM unnest(o.filers) u(id) JOIN audit_subjects s ON s.value = 'slack:' || u.id
-    WHERE NOT COALESCE('person:' || s.hash = ANY(f.names), false))
-  OR (
-    EXISTS (SELECT 1 FROM unnest(o.filers) u(id) WHERE NOT EXISTS (SELECT 1 FROM audit_subjects s WHERE s.value = 'slack:' || u.id))
-    AND NOT EXISTS (
-      SELECT 1 FROM unnest(f.names) n(name) WHERE NOT EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = n.name))))
+  (SELECT count(DISTINCT u.id) FROM unnest(o.filers) u(id))
+    NOT BETWEEN (SELECT count(*) FROM unnest(f.names) n(name) WHERE NOT ${isErased("n.name")}) AND COALESCE(cardinality(f.names), 0)
+  OR (NOT EXISTS (SELECT 1 FROM unnest(f.names) n(name) WHERE ${isErased("n.name")}) AND EXISTS (
+    SELECT 1 FROM unnest(o.filers) u(id) LEFT JOIN audit_subjects s ON s.value = 'slack:' || u.id
+    WHERE NOT COALESCE('person:' || s.hash = ANY(f.names), false))))
 ORDER BY o.id LIMIT $1::int`,
   },
   {

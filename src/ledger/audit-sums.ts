@@ -6,7 +6,7 @@
 import type { SqlRunner } from "../db/connect.js";
 import { NOT_CANONICAL } from "./audit-check.js";
 import { DECISION_CHECKS } from "./audit-decisions.js";
-import { RECORD_CHECKS, type SumCheck } from "./audit-records.js";
+import { isErased, RECORD_CHECKS, type SumCheck } from "./audit-records.js";
 import type { BrokenLink } from "./types.js";
 
 const RESERVED = "('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')";
@@ -116,14 +116,9 @@ JOIN LATERAL (
 ) r ON true
 WHERE o.approval_id IS NOT NULL AND (
   jsonb_array_length(r.named) <> cardinality(o.approved_by)
-  OR EXISTS (
-    SELECT 1 FROM unnest(o.approved_by) u(id) JOIN audit_subjects s ON s.value = 'slack:' || u.id
-    WHERE NOT r.named ? ('person:' || s.hash))
-  OR EXISTS (
-    SELECT 1 FROM unnest(o.approved_by) u(id) WHERE NOT EXISTS (SELECT 1 FROM audit_subjects s WHERE s.value = 'slack:' || u.id)
-      AND NOT EXISTS (
-        SELECT 1 FROM jsonb_array_elements_text(r.named) n(name)
-        WHERE NOT EXISTS (SELECT 1 FROM audit_subjects s WHERE 'person:' || s.hash = n.name))))
+  OR (NOT EXISTS (SELECT 1 FROM jsonb_array_elements_text(r.named) n(name) WHERE ${isErased("n.name")}) AND EXISTS (
+    SELECT 1 FROM unnest(o.approved_by) u(id) LEFT JOIN audit_subjects s ON s.value = 'slack:' || u.id
+    WHERE NOT COALESCE(r.named ? ('person:' || s.hash), false))))
 ORDER BY o.id LIMIT $1::int`,
   },
   {

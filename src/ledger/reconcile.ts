@@ -14,7 +14,7 @@ import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Move } from "../domain/recovery.js";
 import { announce } from "./announce.js";
-import { attemptsOf } from "./attempts.js";
+import { attemptsToldOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
 import { openIncident } from "./incidents.js";
@@ -200,7 +200,7 @@ async function taken(tx: Tx, operation: Operation): Promise<Taken> {
   return {
     operation,
     leaseToken: operation.leaseToken,
-    attempts: await attemptsOf(tx, operation.id),
+    attempts: await attemptsToldOf(tx, operation.id),
     now: clocks.now,
     lastSendEndedAt: clocks.last_send_ended_at,
     leaseUntil: clocks.lease_until,

@@ -6,11 +6,11 @@
  * 3. Whoever loses the lease changes nothing.
  * 4. What was read and cannot be written down counts as unknown: it is looked at again, and ends with a person.
  */
-import { cannotBeRecorded, probe, sendClaimed } from "../dispatch/index.js";
+import { cannotBeRecorded, probe, reportChanged, sendClaimed } from "../dispatch/index.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
-import { KEY_CONFLICT, type Move, recover } from "../domain/recovery.js";
+import { KEY_CONFLICT, type Move, ROW_CHANGED, recover } from "../domain/recovery.js";
 import { resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
 import type { ReconcileCtx } from "./context.js";
@@ -29,6 +29,9 @@ export async function reconcileOne(
 export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<Operation | null> {
   await failpoint("reconcile.after_take");
   if (taken.operation.ticketId !== null) addCorrelation({ ticketId: taken.operation.ticketId });
+  const { attempts, operation } = taken;
+  if (attempts.length !== operation.attempts || attempts.some(({ code }) => code === ROW_CHANGED))
+    await reportChanged(ctx, taken.operation, ["an attempt of it is not what the log tells"]);
   const { evidence } = await probe(ctx, taken.operation);
   await failpoint("reconcile.after_probe");
   const move = recover({

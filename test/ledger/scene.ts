@@ -144,6 +144,18 @@ export const decide = (
     move,
   });
 
+/** Quarantined after its sender's lease ran out; then that sender says that nothing was executed. */
+export async function parkedUnsent(ctx: LedgerWorld): Promise<Operation> {
+  const claim = await claimed(ctx, await prepared(ctx), { leaseMs: 0 });
+  const parked = await decide(ctx, await taken(ctx, claim.operation), {
+    do: "quarantine",
+    reason: "unattributed_effect",
+    detail: "re_s",
+  });
+  if (parked.operation?.status !== "QUARANTINED") throw new Error("not parked");
+  return (await settle(ctx, claim, outcomes.notExecuted())).operation;
+}
+
 /** A refund in this state, by the shortest legal path. Ends without effect come from a held one. */
 export async function inState(ctx: LedgerWorld, status: OperationStatus): Promise<Operation> {
   switch (status) {
