@@ -67,6 +67,27 @@ async function sealUpTo(tx: Tx, last: bigint): Promise<number> {
   }
 }
 
+/**
+ * $1 event. The newest blocks back to the one that holds it: one of them that does not hold as many events as were sealed. What is not
+ * sealed yet is in none.
+ */
+const SHORT_SINCE = `
+WITH RECURSIVE back AS (
+  (SELECT seq, first_event, last_event, event_count FROM audit_blocks ORDER BY seq DESC LIMIT 1)
+  UNION ALL
+  SELECT p.seq, p.first_event, p.last_event, p.event_count
+  FROM back b JOIN audit_blocks p ON p.seq = b.seq - 1 WHERE b.first_event > $1::bigint
+)
+SELECT b.seq FROM back b
+WHERE b.last_event >= $1::bigint
+  AND b.event_count <> (SELECT count(*) FROM operation_events e WHERE e.id BETWEEN b.first_event AND b.last_event)
+LIMIT 1`;
+
+/** Whether events were taken out of the log, or slipped into it, since this one was sealed. */
+export async function isShortSince(on: SqlRunner, event: bigint): Promise<boolean> {
+  return (await on.sql("ledger.short_since", SHORT_SINCE, [event])).length > 0;
+}
+
 interface EventHash {
   readonly id: bigint;
   readonly hash: string;

@@ -7,6 +7,7 @@ import type { SqlRunner } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { auditedOperation } from "./audit.js";
+import { isShortSince } from "./audit-blocks.js";
 import {
   type AuditedEvent,
   type AuditedOperation,
@@ -37,8 +38,10 @@ export async function authorityOf(on: SqlRunner, id: OperationId): Promise<Autho
     const audited = await auditedOperation(on, id);
     if (audited === null) return { operation: null, problems: ["it is gone"], unsent: false };
     const { operation, events } = audited;
+    const short = await endsTooEarly(on, events);
     const own = [
       ...checkOperation(audited).map(({ problem }) => problem),
+      ...(short ? ["events were taken out of the log since its last one"] : []),
       ...earlyClaims(events),
       ...retryProblems(events),
     ];
@@ -49,7 +52,7 @@ export async function authorityOf(on: SqlRunner, id: OperationId): Promise<Autho
       release === undefined || !readable ? [] : await approvalProblems(on, operation, release);
     if (approvals === "moved" && reading < READINGS) continue;
     const problems = [...own, ...(approvals === "moved" ? ["it does not stand still"] : approvals)];
-    return { operation, problems: [...new Set(problems)], unsent: isUnsent(audited) };
+    return { operation, problems: [...new Set(problems)], unsent: !short && isUnsent(audited) };
   }
 }
 
@@ -58,6 +61,19 @@ function isUnsent({ events, eventCount, headHash }: AuditedOperation): boolean {
   const last = events.at(-1);
   if (last === undefined || events.length !== eventCount || last.hash !== headHash) return false;
   return (last.type === "claim" ? events.at(-2) : last)?.to === "PREPARED";
+}
+
+/** What was claimed within this long after the event before is in no block that could tell of more. */
+const SEALED_AFTER_MS = 5_000;
+
+/** Its log may end too early, and its row with it: what was sealed since counts the events that are gone. */
+async function endsTooEarly(on: SqlRunner, events: readonly AuditedEvent[]): Promise<boolean> {
+  const last = events.at(-1);
+  const sends = last?.type === "claim" || last?.type === "resend";
+  const before = sends ? events.at(-2) : last;
+  if (last === undefined || before === undefined) return false;
+  if (sends && Date.parse(last.at) - Date.parse(before.at) < SEALED_AFTER_MS) return false;
+  return isShortSince(on, before.id);
 }
 
 /** Claimed before its cooling-off was over. */

@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/domain/ids.js";
-import { eraseSubject, verifyAudit } from "../../src/ledger/index.js";
+import { eraseSubject, sealBlocks, verifyAudit } from "../../src/ledger/index.js";
 import { onlyApproval, operationAt } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
@@ -63,6 +63,33 @@ describe("an effect that was made, its answer lost and the provider's list not t
       expect(await w.committed()).toBe(1);
     },
   );
+});
+
+it("an effect whose whole story after its first event was taken out, its row as it was born: nothing is sent again", async () => {
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
+  await sealBlocks(database.db);
+  await w.advance(2 * DAY_MS);
+  await byHand(
+    id,
+    "DELETE FROM attempts WHERE operation_id = $1",
+    "DELETE FROM provider_evidence WHERE operation_id = $1",
+    "DELETE FROM operation_events WHERE operation_id = $1 AND seq > 1",
+    `UPDATE operations o SET status = 'PREPARED', due_at = countersign_now(), attempts = 0, first_claimed_at = NULL, provider_ref = NULL, request = NULL,
+       result = NULL, event_count = 1, head_hash = e.hash, version = 1, lease_token = (e.body::jsonb ->> 'token')::bigint, lease_holder = NULL, lease_until = NULL,
+       reserved_minor = amount_minor FROM operation_events e WHERE o.id = $1 AND e.operation_id = o.id AND e.seq = 1`,
+    "UPDATE payments SET refunded = refunded - 2000, reserved = reserved + 2000 WHERE id = (SELECT payment_id FROM operations WHERE id = $1)",
+  );
+  await w.look(w.worker("w"), id);
+  expect((await w.posts()).length).toBe(1);
+  expect(await w.committed()).toBe(1);
+  // Nobody may ask for the same again as long as nobody has looked.
+  expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+  expect((await w.ask("ORD-1", 2_000n)).outcomes).toMatchObject([{ operation: { id } }]);
+  const incidents = await database.db.sql(undefined, "SELECT kind FROM incidents WHERE operation_id = $1", [
+    id,
+  ]);
+  expect(incidents).toEqual([{ kind: "row_changed" }]);
 });
 
 describe("a person who was erased", () => {
