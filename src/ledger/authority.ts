@@ -68,9 +68,11 @@ const SEALED_AFTER_MS = 5_000;
 
 /** Its log may end too early, and its row with it: what was sealed since counts the events that are gone. */
 async function endsTooEarly(on: SqlRunner, events: readonly AuditedEvent[]): Promise<boolean> {
-  const last = events.at(-1);
+  // Who joins it leaves an event, too, and takes it nowhere.
+  const course = events.filter(({ from, to }) => from !== to);
+  const last = course.at(-1);
   const sends = last?.type === "claim" || last?.type === "resend";
-  const before = sends ? events.at(-2) : last;
+  const before = sends ? course.at(-2) : last;
   if (last === undefined || before === undefined) return false;
   if (sends && Date.parse(last.at) - Date.parse(before.at) < SEALED_AFTER_MS) return false;
   return isShortSince(on, before.id);
@@ -89,15 +91,15 @@ function earlyClaims(events: readonly AuditedEvent[]): string[] {
 
 /** What is sent again by a person's word: the log has their word for it, given as it stood, and used by nothing else. */
 function retryProblems(events: readonly AuditedEvent[]): string[] {
-  const last = events.at(-1);
-  const resolution = last?.type === "resend" ? dataOf(last)["resolution"] : undefined;
+  // Others may have joined since.
+  const at = events.findLastIndex(({ type }) => type === "claim" || type === "resend");
+  const resolution = dataOf(events[at])["resolution"];
   if (resolution === undefined) return [];
-  const stood = events.slice(
-    events.findLastIndex(({ from, to, seq }) => from !== to && seq !== last?.seq) + 1,
-  );
+  const before = events.slice(0, at);
+  const stood = before.slice(before.findLastIndex(({ from, to }) => from !== to) + 1);
   const told = stood.some((event) => {
-    const data = dataOf(event);
-    return event.type !== "resend" && data["resolution"] === resolution && data["verb"] === "retry";
+    const { resolution: given, verb } = dataOf(event);
+    return given === resolution && verb === "retry";
   });
   return told ? [] : ["the log does not tell that a person authorised sending it again"];
 }

@@ -80,12 +80,12 @@ it("an effect whose whole story after its first event was taken out, its row as 
        reserved_minor = amount_minor FROM operation_events e WHERE o.id = $1 AND e.operation_id = o.id AND e.seq = 1`,
     "UPDATE payments SET refunded = refunded - 2000, reserved = reserved + 2000 WHERE id = (SELECT payment_id FROM operations WHERE id = $1)",
   );
+  // Nobody may ask for the same again as long as nobody has looked: whoever does joins it.
+  expect((await w.ask("ORD-1", 2_000n)).outcomes).toMatchObject([{ operation: { id } }]);
   await w.look(w.worker("w"), id);
   expect((await w.posts()).length).toBe(1);
   expect(await w.committed()).toBe(1);
-  // Nobody may ask for the same again as long as nobody has looked.
   expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
-  expect((await w.ask("ORD-1", 2_000n)).outcomes).toMatchObject([{ operation: { id } }]);
   const incidents = await database.db.sql(undefined, "SELECT kind FROM incidents WHERE operation_id = $1", [
     id,
   ]);

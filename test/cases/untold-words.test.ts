@@ -105,6 +105,22 @@ describe("a retry", () => {
     expect(await incidents()).toContain("row_changed");
   });
 
+  it("made of a person's reopening, and somebody else asks for the same before it leaves: nothing is sent", async () => {
+    const operation = await parked();
+    await byTwo(operation, "reject");
+    await w.ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "wrong row", evidenceRef: "note 7" });
+    const before = await posts();
+    await byHand(
+      operation.id,
+      "UPDATE resolutions SET verb = 'retry' WHERE operation_id = $1 AND verb = 'reopen'",
+    );
+    const claimed = await sendAuthorised(w.dispatch, { operationId: operation.id, worker: "test" });
+    if (!claimed.claimed) throw new Error(claimed.why);
+    expect((await held()).outcomes).toMatchObject([{ operation: { id: operation.id } }]);
+    await sendClaimed(w.dispatch, claimed);
+    expect(await posts()).toBe(before);
+  });
+
   it("used once, and made to count again: nothing is sent", async () => {
     const operation = await parked();
     await byTwo(operation, "retry");
