@@ -23,6 +23,11 @@ interface Row {
 const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
 const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
+/** SQL: how the log last tells switch `s` to have been turned, and by whom; no row: it was never turned. */
+const TOLD = `
+    SELECT e.type = 'freeze' AS frozen, e.actor FROM operation_events e
+    WHERE e.subject = 'freeze:' || s.kind AND e.type IN ('freeze', 'thaw') ORDER BY e.seq DESC LIMIT 1`;
+
 /**
  * SQL: the switches of kinds `kinds` and whether each holds back. One that was frozen and that the log tells of nobody thawing is frozen,
  * whatever its row says. `lock`: how the rows are locked.
@@ -30,10 +35,7 @@ const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = ver
 export const switchesOf = (kinds: string, lock = ""): string => `
   SELECT s.frozen OR COALESCE(told.frozen, false) AS frozen
   FROM (SELECT kind, frozen FROM freeze_switches WHERE kind IN (${kinds}) ${lock}) s
-  LEFT JOIN LATERAL (
-    SELECT e.type = 'freeze' AS frozen FROM operation_events e
-    WHERE e.subject = 'freeze:' || s.kind AND e.type IN ('freeze', 'thaw') ORDER BY e.seq DESC LIMIT 1
-  ) told ON true`;
+  LEFT JOIN LATERAL (${TOLD}) told ON true`;
 
 /** SQL: in the transaction that turns a switch; `switchShown` takes it back. */
 const TURNED = "cards_behind = true";
@@ -204,6 +206,35 @@ const tell = (
   by: string,
   data: object = {},
 ): Promise<void> => recordSubjectEvent(tx, { subject: `freeze:${kind}`, type, actor: actorOf(by), data });
+
+/** Who froze it by the log stands in the row again, too, unless that was erased: whoever thaws is told apart from that person. */
+const SET_BACK = `
+UPDATE freeze_switches f SET frozen = true, by = COALESCE(CASE WHEN s.actor LIKE 'person:%'
+  THEN (SELECT regexp_replace(a.value, '^slack:', '') FROM audit_subjects a WHERE a.hash = substr(s.actor, 8)) ELSE s.actor END, f.by), ${TURNED}, ${NOBODY_ASKS}
+FROM (SELECT s.kind, told.actor FROM freeze_switches s CROSS JOIN LATERAL (${TOLD}) told WHERE NOT s.frozen AND told.frozen) s
+WHERE f.kind = s.kind AND NOT f.frozen
+RETURNING f.kind, f.version`;
+
+/**
+ * Switches that were frozen and whose row was lifted by nobody's thaw are set back as the log tells it, so that everything shown is
+ * what holds anyway; on-call hears of each. Returns how many.
+ */
+export async function setLiftedBack(ctx: LedgerCtx): Promise<number> {
+  return ctx.db.tx(async (tx) => {
+    const rows = await tx.sql<Pick<Row, "kind" | "version">>("ledger.set_lifted_back", SET_BACK);
+    for (const { kind, version } of rows) {
+      await ctx.notices.touch(tx, { kind: "thaw", id: kind });
+      await openIncident(tx, ctx, {
+        kind: "row_changed",
+        dedupeKey: `row_changed:freeze:${kind}:${version}`,
+        operationId: null,
+        paymentId: null,
+        detail: { kind, problems: ["the freeze was lifted in the database, and nobody had thawed it"] },
+      });
+    }
+    return rows.length;
+  });
+}
 
 /** All switches, `all` first. */
 export async function freezeStates(on: SqlRunner): Promise<FreezeSwitch[]> {

@@ -43,6 +43,7 @@ export {
   freezeStates,
   KEPT_BY_FREEZE,
   refuseThaw,
+  setLiftedBack,
   switchesNotShown,
   switchShown,
   thaw,

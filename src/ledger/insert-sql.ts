@@ -2,6 +2,7 @@
 import type { JsonObject } from "../domain/json.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
 import { type EventParameters, eventBody, eventHash, INSERT_EVENT } from "./event-sql.js";
+import { switchesOf } from "./freeze.js";
 import { operationColumns } from "./rows.js";
 import { statement } from "./statement.js";
 
@@ -103,8 +104,7 @@ const NO_CLAIM: ClaimParts = {
 /** As `ledger.dispatch` makes it: the switches are locked in share mode, and while one is frozen there is no claim (`c` is empty). */
 const WITH_CLAIM: ClaimParts = {
   before: `f AS MATERIALIZED (
-  SELECT bool_or(s.frozen) AS frozen
-  FROM (SELECT frozen FROM freeze_switches WHERE kind IN ('all', :kind) FOR SHARE) s
+  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf("'all', :kind", "FOR SHARE")}) s
 ), `,
   frozen: ", f.frozen FROM f",
   after: `, c AS MATERIALIZED (

@@ -8,7 +8,15 @@ import type { Db } from "../../src/db/connect.js";
 import { drive, sendClaimed } from "../../src/dispatch/index.js";
 import type { ApprovalId, OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
-import { freeze, recordPolicyActivated, sendAuthorised, thaw, verifyAudit } from "../../src/ledger/index.js";
+import {
+  freeze,
+  freezeStates,
+  recordPolicyActivated,
+  sendAuthorised,
+  setLiftedBack,
+  thaw,
+  verifyAudit,
+} from "../../src/ledger/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { POLICY } from "../approvals/harness.js";
@@ -162,6 +170,30 @@ describe("a freeze", () => {
     expect(await w.now(id)).toMatchObject({ status: "PREPARED", attempts: 0 });
     await freeze(w.dispatch, { kind: "refund", by: "U_ONC1", reason: "still" });
     await thaw(w.dispatch, { kind: "refund", by: "U_ONC2" });
+    expect(await drive(w.dispatch, id)).toMatchObject({ status: "CONFIRMED" });
+    expect(await committed()).toBe(1);
+  });
+});
+
+describe("a freeze that was lifted in the database", () => {
+  const switches = async (): Promise<readonly { kind: string; frozen: boolean; by: string | null }[]> =>
+    (await freezeStates(database.db)).map(({ kind, frozen, by }) => ({ kind, frozen, by }));
+
+  it("is set back as the log tells it, once, and on-call hears of it", async () => {
+    const id = await w.prepared(2_000n);
+    await freeze(w.dispatch, { kind: "refund", by: "U_ONC1", reason: "odd refunds" });
+    expect(await setLiftedBack(w.dispatch)).toBe(0);
+    await byHand(null, "UPDATE freeze_switches SET frozen = false, by = 'U_ONC2'");
+    expect((await verifyAudit(database.db)).broken).not.toEqual([]);
+    expect(await Promise.all([setLiftedBack(w.dispatch), setLiftedBack(w.dispatch)])).toContain(1);
+    expect(await setLiftedBack(w.dispatch)).toBe(0);
+    // Who froze it is whom the log names: another person must thaw it.
+    expect(await switches()).toContainEqual({ kind: "refund", frozen: true, by: "U_ONC1" });
+    expect((await switches()).filter(({ frozen }) => frozen)).toHaveLength(1);
+    expect(await incidents()).toEqual(["row_changed"]);
+    expect((await verifyAudit(database.db)).broken).toEqual([]);
+    await thaw(w.dispatch, { kind: "refund", by: "U_ONC2" });
+    expect(await setLiftedBack(w.dispatch)).toBe(0);
     expect(await drive(w.dispatch, id)).toMatchObject({ status: "CONFIRMED" });
     expect(await committed()).toBe(1);
   });

@@ -96,6 +96,15 @@ test("is settled by who has the claim, in one statement, and the money moves", a
   expect(await intact(ctx.db)).toEqual([]);
 });
 
+test("frozen and lifted in the database alone, it is prepared and not claimed", async () => {
+  const ctx = await openShop(database.db);
+  await ledger.freeze(ctx, { kind: "all", by: "U_ONC1", reason: "look first" });
+  await ctx.db.sql(undefined, "UPDATE freeze_switches SET frozen = false");
+  const { operation, claim } = await one(ctx);
+  expect(claim).toBeNull();
+  expect(operation).toMatchObject({ status: "PREPARED", attempts: 0 });
+});
+
 test("frozen, it is prepared and not claimed; thawed, whoever drives it claims it", async () => {
   const ctx = await openShop(database.db);
   await ledger.freeze(ctx, { kind: "refund", by: "slack:U_ONC1", reason: "look first" });

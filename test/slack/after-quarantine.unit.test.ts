@@ -442,6 +442,27 @@ describe("an incident card", () => {
     expect(said(incidentCard({ ...facts, ...nobody, status: "closed" }))).not.toContain("What to do");
   });
 
+  test("of a freeze that was lifted in the database speaks of the freeze, not of an operation", () => {
+    const facts = {
+      id: "inc_1",
+      kind: "row_changed",
+      status: "open",
+      customer: null,
+      createdAt: new Date(0),
+      closedBy: null,
+      closedAt: null,
+      closeReason: null,
+    } as const;
+    const detail = incidentDetail("row_changed", { kind: "refund", problems: ["lifted"] }, null);
+    const text = said(incidentCard({ ...facts, operation: null, detail }));
+    expect(text).toContain("A freeze was lifted in the database, and nobody had thawed it.");
+    expect(text).not.toContain("An operation's row");
+    expect(detail).toContainEqual(["Frozen", "refund operations"]);
+    expect(said(incidentCard({ ...facts, operation: operationOf(), detail: [] }))).toContain(
+      "An operation's row",
+    );
+  });
+
   test("names the switch that tripped as people do", () => {
     expect(incidentDetail("freeze_tripped", { kind: "all", reason: "x" }, null)).toContainEqual([
       "Frozen",

@@ -13,6 +13,7 @@ import {
   getOperation,
   sealBlocks,
   sendAuthorised,
+  setLiftedBack,
 } from "../../ledger/index.js";
 import { checkTrips, type OpsContext, showSwitches } from "../../ops/index.js";
 import { reconcileDue, reconcileOne, repostQuarantined, sweepOrphans } from "../../reconcile/index.js";
@@ -150,6 +151,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "trips",
       everyMs: TRIPS_EVERY_MS,
       pass: async () => {
+        await setLiftedBack(contexts.dispatch);
         await checkTrips(parts.ops);
         await showSwitches(parts.ops);
       },

@@ -53,7 +53,7 @@ export interface IncidentView {
 }
 
 export function incidentCard(incident: IncidentView): Message {
-  const { title, meaning, next } = incidentWords(incident.kind);
+  const { title, meaning, next } = wordsOf(incident);
   const table: Row[] = [
     ...(incident.operation === null
       ? []
@@ -105,6 +105,17 @@ function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownB
     ...(closeReason === null ? [] : [theirs(`Reason: ${oneLine(closeReason)}`, REASON_MAX)]),
   ];
 }
+
+/** What was changed is an operation, or the switch that holds all of its kind. */
+const wordsOf = ({ kind, operation }: IncidentView): IncidentWords =>
+  kind === "row_changed" && operation === null
+    ? {
+        ...incidentWords(kind),
+        meaning:
+          "A freeze was lifted in the database, and nobody had thawed it. Nothing was sent because of that, and it is frozen again.",
+        next: "Find who wrote to the database; then `/ops thaw` if it may go on, and close this.",
+      }
+    : incidentWords(kind);
 
 /** "Duplicate effect", as lists name it. */
 export const incidentTitle = (kind: IncidentKind): string => {
