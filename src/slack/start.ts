@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { App, type HTTPReceiver, type Receiver } from "@slack/bolt";
 import { counted } from "../domain/text/counted.js";
 import { createGate, type Gate } from "./inbox/gate.js";
+import { createTakeBack, type TakeBack } from "./inbox/take-back.js";
 import { readAheadOf } from "./listeners/ahead.js";
 import { registerListeners } from "./listeners/register.js";
 import type { SlackIdentity } from "./settings.js";
@@ -33,7 +34,8 @@ export async function startSlack(ctx: SlackContext, options: StartOptions): Prom
     throw new Error("no secret is set that proves Slack's deliveries");
   const identity = readIdentity(ctx.web, ctx.log, () => ctx.ids.random());
   const socketsRef: SocketsRef = { current: null };
-  const { app, gate, http } = buildApp(ctx, identity, socketsRef);
+  const takeBack = createTakeBack({ db: ctx.arrivals, log: ctx.log, monotonicMs });
+  const { app, gate, http } = buildApp(ctx, identity, socketsRef, takeBack);
   const server = await startHttpServer({
     port: ctx.config.port,
     routes: options.routes,
@@ -45,7 +47,7 @@ export async function startSlack(ctx: SlackContext, options: StartOptions): Prom
   registerListeners(app, ctx, monotonicMs);
   const sockets = openSockets(ctx, gate, options.socketTiming);
   socketsRef.current = sockets;
-  const parts: Parts = { ctx, identity, gate, server, sockets };
+  const parts: Parts = { ctx, identity, gate, takeBack, server, sockets };
   try {
     await patiently(Promise.all([identity.known, sockets?.ready]));
   } catch (error) {
@@ -61,6 +63,7 @@ interface Parts {
   readonly ctx: SlackContext;
   readonly identity: IdentityReader;
   readonly gate: Gate;
+  readonly takeBack: TakeBack;
   readonly server: HttpServer;
   readonly sockets: Sockets | null;
 }
@@ -80,6 +83,7 @@ function buildApp(
   ctx: SlackContext,
   identity: IdentityReader,
   sockets: SocketsRef,
+  takeBack: TakeBack,
 ): { app: App; gate: Gate; http: HTTPReceiver | null } {
   const { transport, botToken, apiUrl } = ctx.config;
   const http = transport.mode === "http" ? createHttpReceiver(transport.signingSecret, ctx.log) : null;
@@ -102,6 +106,7 @@ function buildApp(
   const gate = createGate({
     ctx,
     app,
+    takeBack,
     identity: () => knownIdentity(identity, sockets.current),
     monotonicMs,
     readAhead: (arrival) => readAheadOf(ctx, arrival),
@@ -172,10 +177,11 @@ function health({ identity, sockets }: Parts): SlackHealth {
 
 const ago = (ms: number | null): string => (ms === null ? "an unknown time" : `${Math.round(ms / 1000)} s`);
 
-async function stop({ ctx, identity, gate, server, sockets }: Parts): Promise<void> {
+async function stop({ ctx, identity, gate, takeBack, server, sockets }: Parts): Promise<void> {
   identity.stop();
   await Promise.all([sockets?.stop(), server.close()]);
   const until = monotonicMs() + DRAIN_PATIENCE_MS;
   while (gate.busy() > 0 && monotonicMs() < until) await delay(50);
   if (gate.busy() > 0) ctx.log.warn({ busy: gate.busy() }, "stopped while arrivals were still worked on");
+  await takeBack.stop();
 }

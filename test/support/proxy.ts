@@ -11,6 +11,8 @@ export interface TcpProxy {
   mend(): Promise<void>;
   /** Accepts and keeps connections but passes nothing on, as a network that swallows packets does. `cut` ends it. */
   stall(): void;
+  /** Passes on what is asked and nothing that is answered, as a network that breaks in the middle of a statement does. `cut` ends it. */
+  swallowAnswers(): void;
   stop(): Promise<void>;
 }
 
@@ -20,6 +22,7 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
   const port = Number(target.port || (target.protocol.startsWith("redis") ? 6379 : 5432));
   const sockets = new Set<Socket>();
   let stalled = false;
+  let mute = false;
 
   const server: Server = createServer((client) => {
     sockets.add(client);
@@ -38,7 +41,7 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
       if (!stalled) upstream.write(bytes);
     });
     upstream.on("data", (bytes) => {
-      if (!stalled) client.write(bytes);
+      if (!stalled && !mute) client.write(bytes);
     });
   });
   const listen = (wanted: number): Promise<void> =>
@@ -55,6 +58,7 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
 
   const cut = async (): Promise<void> => {
     stalled = false;
+    mute = false;
     if (server.listening) {
       const closed = new Promise<void>((done) => server.close(() => done()));
       for (const socket of sockets) socket.destroy();
@@ -73,6 +77,9 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
     mend: () => listen(own),
     stall: () => {
       stalled = true;
+    },
+    swallowAnswers: () => {
+      mute = true;
     },
     stop: cut,
   };

@@ -12,6 +12,7 @@ import type { PersonAhead } from "../../approvals/index.js";
 import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
 import { nestsDeeperThan } from "../../domain/json-depth.js";
+import type { DbFailure } from "../../domain/ports/database.js";
 import { storable } from "../../domain/text/storable.js";
 import { clickOf, shortcutOf } from "../listeners/payload.js";
 import { withinMs } from "../listeners/within.js";
@@ -19,7 +20,8 @@ import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
 import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
 import { belongsToUs } from "./ours.js";
-import { type InboxRow, type Stored, storeArrival, withdraw } from "./store.js";
+import { type InboxRow, type Stored, storeArrival } from "./store.js";
+import type { TakeBack } from "./take-back.js";
 
 /** What a listener finds in Bolt's context under `countersign`. */
 export interface Received {
@@ -54,6 +56,7 @@ export interface Gate {
 type Storable = Extract<Arrival, { kind: InboxKind }>;
 
 interface GateDeps {
+  readonly takeBack: TakeBack;
   readonly ctx: Pick<SlackContext, "arrivals" | "ids" | "log" | "metrics" | "web" | "config">;
   readonly identity: () => SlackIdentity | null;
   /** A monotonic clock in milliseconds. */
@@ -161,38 +164,43 @@ async function record(
 
 async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storable): Promise<Stored> {
   const { ctx } = deps;
-  const store = { db: ctx.arrivals, ids: ctx.ids };
-  const storing = storeArrival(store, {
-    key: arrival.key,
-    kind: arrival.kind,
-    body: arrival.stored,
-    retryNum: event.retryNum ?? null,
-    leased: LEASED.has(arrival.kind),
-  });
+  const id = ctx.ids.next("inb_");
+  const storing = storeArrival(
+    { db: ctx.arrivals },
+    {
+      id,
+      key: arrival.key,
+      kind: arrival.kind,
+      body: arrival.stored,
+      retryNum: event.retryNum ?? null,
+      leased: LEASED.has(arrival.kind),
+    },
+  );
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
     timer = setTimeout(() => resolve("late"), STORE_DEADLINE_MS);
   });
+  let first: Stored | "late";
   try {
-    const first = await Promise.race([storing, late]);
-    if (first !== "late") return first;
+    first = await Promise.race([storing, late]);
+  } catch (error) {
+    if (LEASED.has(arrival.kind) && mayHaveHappened(ctx.arrivals.failureOf(error)))
+      deps.takeBack.add(id, storing);
+    throw error;
   } finally {
     clearTimeout(timer);
   }
+  if (first !== "late") return first;
   // The person is told that nothing was recorded: a row that still comes into being is taken back. An event is only not
   // acknowledged, so its row may stay.
-  if (LEASED.has(arrival.kind)) {
-    storing
-      .then(
-        (stored) => (stored.outcome === "new" ? withdraw(store, stored.row.id) : undefined),
-        () => undefined,
-      )
-      .catch((error: unknown) => ctx.log.error({ error: String(error) }, "could not take a late row back"));
-  } else {
-    storing.catch(() => undefined);
-  }
+  if (LEASED.has(arrival.kind)) deps.takeBack.add(id, storing);
+  else storing.catch(() => undefined);
   throw new Error(`the database took longer than ${STORE_DEADLINE_MS} ms`);
 }
+
+/** A database that was lost may have stored it; one that says what is wrong has not. */
+const mayHaveHappened = (failure: DbFailure | undefined): boolean =>
+  failure === undefined || failure.kind === "connection" || failure.kind === "shutdown";
 
 /** No false acknowledgement: an event comes again, a person reads that nothing was recorded. */
 async function notRecorded(deps: GateDeps, arrival: Storable, body: JsonObject, ack: Ack): Promise<void> {

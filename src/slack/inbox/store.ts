@@ -5,7 +5,6 @@
 
 import type { Db } from "../../db/connect.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { Ids } from "../../domain/ports/clock.js";
 import { cutText } from "../../domain/text/cut.js";
 import type { InboxKind } from "./arrival.js";
 
@@ -35,6 +34,7 @@ export const INBOX_LEASE_MS = 6_000;
 export const STORE_WITHIN = { connectTimeoutMs: 1_200, statementTimeoutMs: 700 } as const;
 
 interface Insert {
+  readonly id: string;
   readonly key: string;
   readonly kind: InboxKind;
   readonly body: JsonObject;
@@ -53,8 +53,8 @@ const INSERT = `
   ON CONFLICT (dedupe_key) DO NOTHING
   RETURNING received_at`;
 
-export async function storeArrival(ctx: { db: Db; ids: Ids }, insert: Insert): Promise<Stored> {
-  const id = ctx.ids.next("inb_");
+export async function storeArrival(ctx: { db: Db }, insert: Insert): Promise<Stored> {
+  const { id } = insert;
   const [row] = await ctx.db.sql<{ received_at: Date }>("slack.inbox.insert", INSERT, [
     id,
     insert.key,
@@ -76,13 +76,23 @@ export async function storeArrival(ctx: { db: Db; ids: Ids }, insert: Insert): P
   return { outcome: "duplicate", id: known?.id ?? id, done: known?.done ?? true };
 }
 
-/** Takes a row back whose arrival was answered with "not recorded", because the database had been too slow. */
-export async function withdraw(ctx: { db: Db }, id: string): Promise<void> {
-  await ctx.db.sql(
-    "slack.inbox.withdraw",
-    "DELETE FROM slack_inbox WHERE id = $1 AND processed_at IS NULL AND lease_token <= 1",
-    [id],
-  );
+const WITHDRAW = `
+  WITH gone AS (
+    DELETE FROM slack_inbox WHERE id = ANY($1) AND processed_at IS NULL AND lease_token <= 1 RETURNING id
+  )
+  SELECT i.id, EXISTS (SELECT 1 FROM gone g WHERE g.id = i.id) AS gone FROM slack_inbox i WHERE i.id = ANY($1)`;
+
+/**
+ * Takes rows back whose arrivals were answered with "not recorded", because the database had been too slow or was lost. `elsewhere`:
+ * somebody works on it, or has.
+ */
+export async function withdraw(
+  ctx: { db: Db },
+  ids: readonly string[],
+): Promise<{ gone: readonly string[]; elsewhere: readonly string[] }> {
+  const rows = await ctx.db.sql<{ id: string; gone: boolean }>("slack.inbox.withdraw", WITHDRAW, [ids]);
+  const those = (gone: boolean): string[] => rows.filter((row) => row.gone === gone).map(({ id }) => id);
+  return { gone: those(true), elsewhere: those(false) };
 }
 
 const CLAIM = `
