@@ -5,7 +5,8 @@
  * 2. Each write sees the reservations of those before it in the turn: a line that two pass together is passed by the second.
  *    What is held reserves nothing, and is seen by the allowed ones when the turn is released. Those that are held see each other
  *    at once, so that each card asks for the role of the sum; if one does not go ahead, a milder answer at the release is no drift.
- * 3. If anything is held or drifted, everything tried is rolled back to a savepoint: nothing of the turn is PREPARED.
+ * 3. If anything is held or drifted, everything tried is rolled back to a savepoint: nothing of the turn is PREPARED. The policy that
+ *    answered stays locked until the end: what is held was answered under the policy in force.
  * 4. A race that the locks cannot exclude (the same new key, committed while we waited) runs the whole transaction again.
  */
 import type { Tx } from "../db/connect.js";
@@ -222,8 +223,8 @@ async function decide(
     (one, index) => cases.findIndex(({ candidate }) => candidate.key === one.candidate.key) === index,
   );
   const verdicts = new Map<string, Verdict>();
-  const savepoint = firsts.length > 1;
-  if (savepoint) await tx.sql(undefined, "SAVEPOINT turn_tried");
+  // Not before the first was judged: what is rolled back lets go of its locks, and the policy that answered stays locked.
+  let saved = false;
   let blocked = false;
   for (const [index, one] of firsts.entries()) {
     const verdict = await judgeCandidate(tx, turn.judge, one.candidate, one.site);
@@ -232,10 +233,14 @@ async function decide(
     const seen = verdict.is === "allow" && !(blocked && last);
     // Alone in its turn nothing can hold it any more: it may be claimed with the same commit.
     const claim = firsts.length === 1 ? turn.claim : undefined;
+    if (seen && firsts.length > 1 && !saved) {
+      await tx.sql(undefined, "SAVEPOINT turn_tried");
+      saved = true;
+    }
     verdicts.set(one.candidate.key, seen ? await reserve(tx, ctx, one, verdict, claim) : verdict);
   }
-  if (savepoint && blocked) {
-    await tx.sql(undefined, "ROLLBACK TO SAVEPOINT turn_tried");
+  if (blocked && firsts.length > 1) {
+    await tx.sql(undefined, saved ? "ROLLBACK TO SAVEPOINT turn_tried" : "SAVEPOINT turn_tried");
     await judgeBySum(tx, ctx, turn.judge, firsts, verdicts);
   }
 
