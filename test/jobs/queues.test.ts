@@ -188,9 +188,8 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
       ended.push(id);
     });
     await sweepUntilHandled(a, "operation", "op_warm");
-    await a.queues.wake("operation", "op_active_1");
-    await a.queues.wake("operation", "op_active_2");
-    await waitFor(() => a.handled.filter((one) => one.includes("active")).length === 2);
+    await sweepUntilHandled(a, "operation", "op_active_1");
+    await sweepUntilHandled(a, "operation", "op_active_2");
     await proxy.cut();
     gate.resolve();
     await waitFor(() => new Set(ended).size === 2);
@@ -210,8 +209,8 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
     const gate = deferred<void>();
     const a = start((_kind, id) => (id === "op_active" ? gate.promise : Promise.resolve()), 1);
     await sweepUntilHandled(a, "operation", "op_warm");
-    await a.queues.wake("operation", "op_active");
-    await waitFor(() => a.handled.includes("operation:op_active"));
+    // A wake-up that the store was too slow for is lost, and a sweeper's business.
+    await sweepUntilHandled(a, "operation", "op_active");
     await a.queues.wake("operation", "op_waiting");
     if (store === "redis") await withRedis((client) => client.flushdb());
     else await db.db.pool.query("TRUNCATE bullmq.job CASCADE");
