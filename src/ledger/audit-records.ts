@@ -41,6 +41,11 @@ const DECIDED = `
   SELECT e.seq, e.at, e.body::jsonb -> 'data' AS data FROM operation_events e
   WHERE e.operation_id = o.id AND e.type IN ('prepare', 'hold', 'release') ORDER BY e.seq DESC LIMIT 1`;
 
+/** Turned away by the provider and let go before the next try: its approval ended with it. */
+const LET_GO = `EXISTS (
+  SELECT 1 FROM operation_events e
+  WHERE e.operation_id = o.id AND e.from_status = 'PREPARED' AND e.to_status IN ('DENIED', 'VOIDED'))`;
+
 export const RECORD_CHECKS: readonly SumCheck[] = [
   {
     name: "ledger.audit_verdicts",
@@ -87,7 +92,7 @@ ORDER BY o.id LIMIT $1::int`,
     problem: "its approval is not released, or gone, and it was sent",
     text: `
 SELECT o.id AS "where" FROM operations o LEFT JOIN approvals a ON a.id = o.approval_id
-WHERE o.attempts > 0 AND (a.state <> 'RELEASED' OR (a.id IS NULL AND EXISTS (
+WHERE o.attempts > 0 AND ((a.state <> 'RELEASED' AND NOT ${LET_GO}) OR (a.id IS NULL AND EXISTS (
   SELECT 1 FROM operation_events e WHERE e.operation_id = o.id AND e.type = 'release'
     AND jsonb_array_length(e.body::jsonb #> '{data,votes}') > 0)))
 ORDER BY o.id LIMIT $1::int`,
