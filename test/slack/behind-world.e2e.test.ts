@@ -88,4 +88,20 @@ describe("a card that waits", () => {
     expect(await followed(w)).toBe(1);
     expect(edits(w)).toBe(before);
   });
+
+  test("is looked at in its turn, though the shop writes everything again before all have been", async () => {
+    const w = await start();
+    for (let n = 0; n < 22; n += 1) await hold(w, { expiresIn: 86_400 + n * 60, amountMinor: 100n });
+    const shown = "SELECT 1 FROM slack_cards WHERE kind = 'approval' AND message_ts IS NOT NULL";
+    await waitFor(async () => (await database.db.sql(undefined, shown)).length === 22, { timeoutMs: 60_000 });
+    await quiet();
+    await moved("UPDATE slack_cards SET shown_at = shown_at - interval '1 hour' WHERE kind = 'approval'");
+    const long =
+      "SELECT 1 FROM slack_cards WHERE kind = 'approval' AND shown_at < now() - interval '30 minutes'";
+    for (const left of [2, 0]) {
+      await moved("UPDATE orders SET updated_at = countersign_now()");
+      expect(await followed(w)).toBe(20);
+      expect(await database.db.sql(undefined, long)).toHaveLength(left);
+    }
+  }, 90_000);
 });

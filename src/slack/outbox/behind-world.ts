@@ -6,7 +6,8 @@ const PASS_MAX = 20;
 /** What was written shortly before a card was shown may have been committed after it was read. */
 const COMMIT_LAG_SECONDS = 10;
 
-// $1 cards, $2 seconds. Costs what waits for a decision. Those that expire first go first; what is due anyway is left alone.
+// $1 cards, $2 seconds. Costs what waits for a decision. What was looked at longest ago goes first, so that each has its turn however
+// often everything is written; what is due anyway is left alone.
 const BEHIND = `
 WITH behind AS (
   SELECT c.id FROM approvals a JOIN operations o ON o.id = a.operation_id
@@ -15,7 +16,7 @@ WITH behind AS (
     LEFT JOIN payments p ON p.order_id = o.order_id
     LEFT JOIN subscriptions s ON s.id = o.subscription_id
    WHERE a.state = 'PENDING' AND greatest(r.updated_at, p.updated_at, s.updated_at) > c.shown_at - make_interval(secs => $2)
-   ORDER BY a.expires_at, c.id LIMIT $1)
+   ORDER BY c.shown_at, c.id LIMIT $1)
 UPDATE slack_cards c SET wanted_version = c.wanted_version + 1, updated_at = countersign_now(), due_at = countersign_now()
   FROM behind WHERE c.id = behind.id AND c.due_at IS NULL
 RETURNING c.id`;
