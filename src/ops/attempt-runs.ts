@@ -1,5 +1,6 @@
 /** What was sent, try by try, in words. Tries in a row that went alike are one. */
 import type { AttemptVerdict } from "../domain/evidence.js";
+import type { OperationStatus } from "../domain/operation.js";
 
 export interface AttemptFacts {
   readonly number: number;
@@ -7,6 +8,14 @@ export interface AttemptFacts {
   /** As stored: a verdict, or `open`. */
   readonly verdict: string;
   readonly code: string | null;
+  /** The provider gave the answer that it had stored for an earlier one: nothing new was done. */
+  readonly replayed?: boolean;
+}
+
+/** The operation that they are attempts of, as far as they are told by it. */
+export interface AttemptsOf {
+  readonly status: OperationStatus;
+  readonly attempts: number;
 }
 
 export interface AttemptRun {
@@ -29,32 +38,47 @@ const WORDS: Readonly<Record<AttemptVerdict | "open", string>> = {
   unknown: "no clear answer, may have been carried out",
 };
 
-export function attemptRuns(attempts: readonly AttemptFacts[]): AttemptRun[] {
+/** An attempt without an answer is only waited for while it is the one under way. */
+const LOST = "no answer: the worker was lost; what became of it is told below";
+const REPLAYED: Readonly<Partial<Record<string, string>>> = {
+  committed: "the provider gave its stored answer again (carried out before); nothing new was done",
+  rejected: "the provider gave its stored answer again (refused before), not carried out",
+};
+
+export function attemptRuns(attempts: readonly AttemptFacts[], of: AttemptsOf): AttemptRun[] {
+  const told = attempts.map((attempt) => ({ attempt, what: whatOf(attempt, of) }));
   const runs: AttemptRun[] = [];
-  for (let at = 0; at < attempts.length; ) {
-    const alike = countAlike(attempts, at);
-    const [first, last] = [attempts[at], attempts[at + alike - 1]];
-    if (first !== undefined && last !== undefined) runs.push(runOf(first, last));
+  for (let at = 0; at < told.length; ) {
+    const alike = countAlike(told, at);
+    const [first, last] = [told[at], told[at + alike - 1]];
+    if (first !== undefined && last !== undefined) runs.push(runOf(first.attempt, last.attempt, first.what));
     at += alike;
   }
   return runs;
 }
 
-function countAlike(attempts: readonly AttemptFacts[], from: number): number {
-  const first = attempts[from];
+/** What came back says what the provider did, though no list of it was read. */
+export const wasAnswered = ({ verdict }: Pick<AttemptFacts, "verdict">): boolean =>
+  verdict !== "open" && verdict !== "unknown";
+
+function countAlike(told: readonly { readonly what: string }[], from: number): number {
+  const what = told[from]?.what;
   let count = 1;
-  for (let next = attempts[from + 1]; next !== undefined; next = attempts[from + count]) {
-    if (next.verdict !== first?.verdict || next.code !== first.code) break;
-    count += 1;
-  }
+  while (told[from + count]?.what === what && from + count < told.length) count += 1;
   return count;
 }
 
-function runOf(first: AttemptFacts, last: AttemptFacts): AttemptRun {
+function runOf(first: AttemptFacts, last: AttemptFacts, what: string): AttemptRun {
   const which =
     first.number === last.number ? `attempt ${first.number}` : `attempts ${first.number} to ${last.number}`;
-  const code = first.code === null ? "" : ` (${spelled(first.code)})`;
-  return { first, last, which, what: `${verdictWords(first.verdict)}${code}` };
+  return { first, last, which, what };
+}
+
+function whatOf({ number, verdict, code, replayed }: AttemptFacts, of: AttemptsOf): string {
+  const why = code === null ? "" : ` (${spelled(code)})`;
+  if (verdict === "open" && !(of.status === "DISPATCHED" && number === of.attempts)) return LOST;
+  const again = replayed === true ? REPLAYED[verdict] : undefined;
+  return `${again ?? verdictWords(verdict)}${why}`;
 }
 
 const verdictWords = (verdict: string): string =>

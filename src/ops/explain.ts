@@ -132,7 +132,7 @@ function keySentence(view: Explained): string {
   const until = utcSecond(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
   return keyIsSafe(contract, clockOf(view))
     ? `Until ${until} the provider does a repeated key at most once, so sending again is safe.`
-    : `The life of its key ended at ${until}: it is never sent again by itself, because it could happen twice.`;
+    : `The life of its key ended at ${until}: it is never sent again, because it could happen twice.`;
 }
 
 function readbackSentence(contract: EffectContract): string {
@@ -248,6 +248,9 @@ function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView 
   if (shown !== null && (verb === "retry" || shown.effect)) {
     return { verb, people, possible: false, sentence: `Not as long as this holds: ${shown.words}` };
   }
+  if (verb === "retry" && keyIsOver(view)) {
+    return { verb, people, possible: false, sentence: `Not possible: ${KEY_IS_OVER}` };
+  }
   const wait = open && (!noBound || operation.status !== "QUARANTINED");
   if (wait) {
     const sentence = noBound
@@ -327,6 +330,14 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
   }
 }
 
+/** It is never sent again, whatever becomes known of it. */
+const keyIsOver = (view: Explained): boolean =>
+  view.contract.keyed && !keyIsSafe(view.contract, clockOf(view));
+
+/** What is left once a key's life is over. Which of the two ends it is, only the provider knows: neither is advised without its condition. */
+export const KEY_IS_OVER =
+  "the life of its key is over, so sending again could do it twice. Look it up at the provider: if it shows it, Confirm committed; if it shows nothing and nothing can arrive any more, Reject.";
+
 /** The provider has shown something else than was asked for. What it shows when a form is sent decides; this is what to expect. */
 function differentView(verb: ResolveVerb): VerbView {
   return verb === "reject"
@@ -352,11 +363,6 @@ function differentView(verb: ResolveVerb): VerbView {
 function retryView(view: Explained, people: 1 | 2, two: string): VerbView {
   const verb = "retry";
   if (view.frozen) return { verb, people, possible: false, sentence: "Not while its kind is frozen." };
-  if (view.contract.keyed && !keyIsSafe(view.contract, clockOf(view))) {
-    const sentence =
-      "Not possible: the life of its key is over, so sending again could do it twice. Reject it, and ask for it anew.";
-    return { verb, people, possible: false, sentence };
-  }
   const sentence = `It is sent once more under the same key, unless the provider shows that it happened.${two}`;
   return { verb, people, possible: true, sentence };
 }

@@ -12,7 +12,13 @@ import { askProvider, openResolution, resolve, second } from "./resolve.js";
 import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
-export { type AttemptFacts, type AttemptRun, attemptRuns } from "./attempt-runs.js";
+export {
+  type AttemptFacts,
+  type AttemptRun,
+  type AttemptsOf,
+  attemptRuns,
+  wasAnswered,
+} from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";

@@ -5,7 +5,7 @@ import { amountToJson } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
-import { isResolvable } from "./explain.js";
+import { isResolvable, KEY_IS_OVER } from "./explain.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import type { ResolveOutcome, ResolveVerb } from "./types.js";
 
@@ -129,7 +129,7 @@ function notSafeSentence(code: Exclude<ledger.NotSafe, "names_none_shown">): str
     case "evidence_contradicts":
       return "Not done: the provider shows otherwise.";
     case "key_expired":
-      return "Not done: the life of its key is over, so sending it again could do it twice.";
+      return `Not done: ${KEY_IS_OVER}`;
     case "nobody_can_know":
       return "Not done: the provider does not show what happened, so nobody can know yet.";
     case "same_person":

@@ -78,6 +78,8 @@ export interface AttemptView {
   readonly httpStatus: number | null;
   readonly providerRef: string | null;
   readonly requestId: string | null;
+  /** The provider says that this is its stored answer to an earlier try under the same key. */
+  readonly replayed: boolean;
 }
 
 export interface EvidenceView {

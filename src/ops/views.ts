@@ -112,7 +112,7 @@ export async function lookAt(
 }
 
 function attemptView(row: Awaited<ReturnType<typeof attemptsOf>>[number]): AttemptView {
-  const { number, startedAt, finishedAt, verdict, code, httpStatus, providerRef, requestId } = row;
+  const { number, startedAt, finishedAt, verdict, code, httpStatus, providerRef, requestId, evidence } = row;
   return {
     number,
     startedAt,
@@ -122,8 +122,15 @@ function attemptView(row: Awaited<ReturnType<typeof attemptsOf>>[number]): Attem
     httpStatus,
     providerRef,
     requestId,
+    replayed: isReplayed(evidence),
   };
 }
+
+const isReplayed = (evidence: Json): boolean =>
+  typeof evidence === "object" &&
+  evidence !== null &&
+  "replayed" in evidence &&
+  evidence["replayed"] === true;
 
 function evidenceView(row: Awaited<ReturnType<typeof evidenceOf>>[number]): EvidenceView {
   const { at, source, providerRef, payload } = row;

@@ -212,6 +212,30 @@ describe("what a person may do now", () => {
     expect(verb("reject", late)).toMatchObject({ possible: true });
   });
 
+  it.each(["OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"] as const)(
+    "%s, a key past its life: which of the two ends it is, is told with its condition and never as a promise",
+    (status) => {
+      const sentence = verb("retry", view({ status, firstClaimedAt: ago(25 * HOUR) }))?.sentence ?? "";
+      expect(sentence).toContain("if it shows it, Confirm committed");
+      expect(sentence).toContain("if it shows nothing and nothing can arrive any more, Reject");
+      expect(sentence).not.toMatch(/ask for it anew|becomes possible/u);
+    },
+  );
+
+  it("whatever is told: no advice to reject an operation whose effect nobody has read", () => {
+    for (const status of OPERATION_STATUSES)
+      for (const firstClaimedAt of [ago(HOUR), ago(25 * HOUR), null])
+        for (const quarantineReason of [null, "unknown_too_long: http_500", "pending_too_long: re_1"])
+          for (const frozen of [false, true]) {
+            const explained = view({ status, firstClaimedAt, quarantineReason }, { frozen });
+            const all = [
+              ...recoverySentences(explained),
+              ...verbViews(explained, tablePolicy()).map(({ sentence }) => sentence),
+            ].join(" ");
+            expect(all).not.toMatch(/(?:^|[.:] )Reject it|ask for it anew/u);
+          }
+  });
+
   it("pending for too long: no verb is possible, and each form asks the provider again", () => {
     const parked = view({ status: "QUARANTINED", quarantineReason: "pending_too_long" });
     for (const each of ["confirm", "reject", "retry"] as const) {

@@ -4,7 +4,13 @@ import { referenceLabel } from "../../domain/named-evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
-import { type AttemptRun, attemptRuns, type OperationView, type VerbView } from "../../ops/index.js";
+import {
+  type AttemptRun,
+  attemptRuns,
+  type OperationView,
+  type VerbView,
+  wasAnswered,
+} from "../../ops/index.js";
 
 const LABEL_WIDTH = 18;
 
@@ -24,8 +30,8 @@ export function showText(view: OperationView): string[] {
     `${operation.id}  ${operation.status}  ${subjectOf(operation)}`,
     ...facts(view).map(([label, value]) => `${label.padEnd(LABEL_WIDTH)}${value}`),
     ...part("Still open", pending(view)),
-    ...part("What was sent", attemptRuns(view.attempts).map(attemptText), "Nothing yet."),
-    ...part("Evidence so far", evidence(view), "Nothing from the provider yet."),
+    ...part("What was sent", attemptRuns(view.attempts, operation).map(attemptText), "Nothing yet."),
+    ...part("Evidence so far", evidence(view), noEvidence(view)),
     ...part("What recovery is allowed, and why", view.recovery),
     ...part(
       "What a person may do now, in Slack",
@@ -111,6 +117,11 @@ function evidence({ evidence: stored, lastLook }: OperationView): string[] {
     ? lines
     : [...lines, `${utcSecond(lastLook.at)}, last asked: ${lastLook.sentence}`];
 }
+
+const noEvidence = ({ attempts }: OperationView): string =>
+  attempts.some(wasAnswered)
+    ? "The provider's answer to what was sent, as it stands above."
+    : "Nothing from the provider yet.";
 
 function verbText({ id }: Operation, { verb, possible, people, sentence }: VerbView): string {
   const takes = possible ? (people === 2 ? "two people" : "one person") : "not now";

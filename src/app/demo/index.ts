@@ -124,7 +124,7 @@ function greet(world: World, logFile: string, pid: number): void {
   print(
     "  4. Switch to Sam Supervisor, open #approvals and press Approve. The outcome is checked, not guessed.",
   );
-  print("  5. As on-call, type /ops list in #ops.");
+  print("  5. Switch to Noor Oncall and type /ops list in #ops.");
   print("");
   print("  The command line on this database (in another terminal):");
   print(`       DATABASE_URL=${world.databaseUrl} npx countersign ops list`);

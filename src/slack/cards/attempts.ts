@@ -1,12 +1,13 @@
 /** What was sent, in mrkdwn. */
 import { utcTime } from "../../domain/text/utc-time.js";
-import { type AttemptFacts, type AttemptRun, attemptRuns } from "../../ops/index.js";
+import { type AttemptFacts, type AttemptRun, type AttemptsOf, attemptRuns } from "../../ops/index.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 
 const WHAT_MAX = 160;
 
-export const attemptLines = (attempts: readonly AttemptFacts[]): string[] => attemptRuns(attempts).map(line);
+export const attemptLines = (attempts: readonly AttemptFacts[], of: AttemptsOf): string[] =>
+  attemptRuns(attempts, of).map(line);
 
 function line({ first, last, which, what }: AttemptRun): string {
   // Times are shown to the minute.

@@ -63,7 +63,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
               : quarantineWords(operation.quarantineReason),
             TEXT_MAX,
           ),
-          ...attemptsBlocks(attempts),
+          ...attemptsBlocks(attempts, operation),
           ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
@@ -143,9 +143,9 @@ function operationRows(operation: OperationFacts): Row[] {
   return table.filter((row) => row !== null);
 }
 
-function attemptsBlocks(attempts: readonly AttemptFacts[]): KnownBlock[] {
+function attemptsBlocks(attempts: readonly AttemptFacts[], { status }: OperationFacts): KnownBlock[] {
   if (attempts.length === 0) return [];
-  const lines = attemptLines(attempts).slice(-ATTEMPTS_SHOWN);
+  const lines = attemptLines(attempts, { status, attempts: attempts.length }).slice(-ATTEMPTS_SHOWN);
   return [ours(`*What was sent*\n${lines.join("\n")}`)];
 }
 

@@ -19,7 +19,7 @@ import type {
   OperationView,
   RunsView,
 } from "../../ops/index.js";
-import { type Doer, OPS_HELP, type TimelineEntry, timelineEntry } from "../../ops/index.js";
+import { type Doer, OPS_HELP, type TimelineEntry, timelineEntry, wasAnswered } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
@@ -127,7 +127,7 @@ export function opsShow(view: OperationView): Message {
         },
     view.nextLookAt === null ? null : { label: "Next look", value: { ours: localTime(view.nextLookAt) } },
   ];
-  const attempts = attemptLines(view.attempts);
+  const attempts = attemptLines(view.attempts, operation);
   const verbs = view.safe.map(
     (verb) => `• *${verbName(verb.verb)}*${whenPossible(verb)}: ${withLocalTimes(esc(verb.sentence, 400))}`,
   );
@@ -140,7 +140,7 @@ export function opsShow(view: OperationView): Message {
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
     ours("*Evidence so far*"),
-    ...chunks(evidenceLines(view), "Nothing from the provider yet."),
+    ...chunks(evidenceLines(view), noEvidence(view)),
     ours("*What recovery is allowed, and why*"),
     ...chunks(
       view.recovery.map((line) => `• ${withLocalTimes(esc(line, 600))}`),
@@ -208,6 +208,12 @@ function evidenceLines({ evidence, lastLook }: OperationView): string[] {
   if (lastLook === null || (newest !== null && newest > lastLook.at)) return lines;
   return [...lines, `• ${localTime(lastLook.at)}, last asked: ${esc(lastLook.sentence, 400)}`];
 }
+
+/** An answer to what was sent is from the provider, too. */
+const noEvidence = ({ attempts }: OperationView): string =>
+  attempts.some(wasAnswered)
+    ? "The provider's answer to what was sent, as it stands above."
+    : "Nothing from the provider yet.";
 
 function verbAction(verb: "confirm" | "reject" | "retry"): string {
   switch (verb) {

@@ -24,9 +24,10 @@ export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<Qu
     started_at: Date;
     verdict: AttemptFacts["verdict"];
     code: string | null;
+    replayed: boolean;
   }>(
     "slack.attempts",
-    "SELECT number, started_at, verdict, code FROM attempts WHERE operation_id = $1 ORDER BY number",
+    "SELECT number, started_at, verdict, code, COALESCE(evidence ->> 'replayed' = 'true', false) AS replayed FROM attempts WHERE operation_id = $1 ORDER BY number",
     [id],
   );
   const [resolution] = await db.sql<ResolutionRow>(
@@ -37,7 +38,8 @@ export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<Qu
   return {
     operation,
     attempts: attempts.map(
-      ({ number, started_at, verdict, code }): AttemptFacts => ({
+      ({ number, started_at, verdict, code, replayed }): AttemptFacts => ({
+        replayed,
         number,
         startedAt: started_at,
         verdict,
