@@ -129,13 +129,18 @@ export async function findIncidents(
   return rows.map(toIncident);
 }
 
-/** Open incidents about one operation, newest first. */
+/** $1 operation. Of its payment are those that name it, by its id or as the provider does, and those of its other operations. */
+const OPEN_OF = `
+SELECT ${COLUMNS} FROM incidents
+WHERE status = 'open' AND (operation_id = $1
+  OR operation_id IN (SELECT s.id FROM operations o JOIN operations s ON s.payment_id = o.payment_id WHERE o.id = $1)
+  OR payment_id = (SELECT payment_id FROM operations WHERE id = $1)
+  OR detail ->> 'payment' = (SELECT p.payment_intent FROM operations o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1))
+ORDER BY created_at DESC, id DESC`;
+
+/** Open incidents about one operation or its payment, newest first. */
 export async function openIncidentsOf(on: SqlRunner, operationId: OperationId): Promise<Incident[]> {
-  const rows = await on.sql<Row>(
-    "ledger.open_incidents_of",
-    `SELECT ${COLUMNS} FROM incidents WHERE operation_id = $1 AND status = 'open' ORDER BY created_at DESC, id DESC`,
-    [operationId],
-  );
+  const rows = await on.sql<Row>("ledger.open_incidents_of", OPEN_OF, [operationId]);
   return rows.map(toIncident);
 }
 

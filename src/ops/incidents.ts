@@ -4,10 +4,10 @@ import * as ledger from "../ledger/index.js";
 import { authorise } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import { missingReason, TEXT_MAX_CHARS } from "./form-text.js";
+import { incidentRow, incidentRows } from "./incident-rows.js";
 import type {
   CloseOutcome,
   CloseRequest,
-  IncidentRow,
   IncidentsView,
   OpsUseCases,
   Refused,
@@ -33,7 +33,7 @@ export async function incidents(
     cursor: request.cursor ?? null,
     limit: request.limit ?? PAGE,
   });
-  return { outcome: "incidents", incidents: page.rows.map(incidentRow), next: page.next };
+  return { outcome: "incidents", incidents: await incidentRows(ctx.db, page.rows), next: page.next };
 }
 
 export async function openClosing(
@@ -46,7 +46,7 @@ export async function openClosing(
   if (found.outcome === "unresolved") return found;
   const { incident } = found;
   return incident.status === "open"
-    ? { outcome: "form", incident: incidentRow(incident) }
+    ? { outcome: "form", incident: await incidentRow(ctx.db, incident) }
     : already(incident);
 }
 
@@ -62,7 +62,7 @@ export async function closeIncident(ctx: OpsContext, request: CloseRequest): Pro
   );
   const incident = await ledger.getIncident(ctx.db, id);
   if (incident === null) throw new Error(`incident ${id} is gone`);
-  return closed ? { outcome: "closed", incident: incidentRow(incident) } : already(incident);
+  return closed ? { outcome: "closed", incident: await incidentRow(ctx.db, incident) } : already(incident);
 }
 
 type Found = { readonly outcome: "found"; readonly incident: ledger.Incident } | Unresolved;
@@ -85,9 +85,10 @@ async function findIncident(ctx: OpsContext, typed: string): Promise<Found> {
   const [only] = found;
   if (only === undefined) return unresolved(`No incident begins with “${ref}”. ${LOOK}`);
   if (found.length === 1) return { outcome: "found", incident: only };
+  const rows = await incidentRows(ctx.db, found.slice(0, SUGGESTIONS));
   return unresolved(
     `Several incidents begin with “${ref}”; add a few characters.`,
-    found.slice(0, SUGGESTIONS).map((incident) => ({ kind: "incident", incident: incidentRow(incident) })),
+    rows.map((incident) => ({ kind: "incident", incident })),
   );
 }
 
@@ -102,13 +103,4 @@ const already = ({ closedBy, closedAt, closeReason }: ledger.Incident) => ({
   by: closedBy,
   at: closedAt,
   reason: closeReason,
-});
-
-/** An incident as lists name it. */
-export const incidentRow = ({ id, kind, operationId, status, createdAt }: ledger.Incident): IncidentRow => ({
-  id,
-  kind,
-  operationId,
-  status,
-  createdAt,
 });

@@ -28,6 +28,7 @@ export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
 export { lookAt } from "./views.js";
+export { withinMs } from "./within.js";
 
 /** Binds the use cases to what they need. */
 export function opsUseCases(ctx: OpsContext): OpsUseCases {

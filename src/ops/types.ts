@@ -127,7 +127,7 @@ export interface OperationView {
   readonly safe: readonly VerbView[];
   /** The proposal that waits for a second person. */
   readonly openResolution: ResolutionView | null;
-  /** Findings about it that nobody has closed, newest first. */
+  /** Findings about it or about its payment that nobody has closed, newest first. */
   readonly openIncidents: readonly IncidentRow[];
 }
 
@@ -197,6 +197,12 @@ export interface IncidentRow {
   readonly operationId: OperationId | null;
   readonly status: "open" | "closed";
   readonly createdAt: Date;
+  /** The order or subscription that it is about, as the shop calls it; null: none, or not known. */
+  readonly target: string | null;
+  /** The money that it is about, with its currency; null: none. */
+  readonly amount: string | null;
+  /** The provider's references that were found. */
+  readonly references: readonly string[];
 }
 
 export interface IncidentsView {
@@ -396,7 +402,12 @@ export interface OpsUseCases {
     cursor?: string | null;
     limit?: number;
   }): Promise<ListView | Refused>;
-  show(request: { userId: string; ref: string }): Promise<OperationView | Refused | Unresolved>;
+  /** An open one asks the provider, and waits `askMs` milliseconds at most for its answer; later than that, the last reading is shown. */
+  show(request: {
+    userId: string;
+    ref: string;
+    askMs?: number;
+  }): Promise<OperationView | Refused | Unresolved>;
   events(request: { userId: string; ref: string }): Promise<EventsView | Refused | Unresolved>;
   runs(request: { userId: string; cursor?: string | null; limit?: number }): Promise<RunsView | Refused>;
   approvals(request: {

@@ -1,6 +1,7 @@
-/** What on-call sees, as data. Looking changes nothing and asks nobody outside. */
+/** What on-call sees, as data. Looking changes no operation; only an open one that is looked at alone asks the provider. */
 import { approvalOfOperation, listPending } from "../approvals/index.js";
 import type { Approval } from "../domain/approval.js";
+import type { Evidence } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
@@ -23,11 +24,11 @@ import {
 import { listRuns } from "../runs/index.js";
 import { authorise } from "./authorise.js";
 import type { LookContext, OpsContext } from "./context.js";
-import { recoverySentences, verbViews } from "./explain.js";
+import { isResolvable, recoverySentences } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
-import { incidentRow } from "./incidents.js";
-import { resolutionView } from "./resolution-view.js";
+import { incidentRows } from "./incident-rows.js";
+import { probeView, resolutionView } from "./resolution-view.js";
 import { lastLook } from "./timeline.js";
 import type {
   ApprovalRow,
@@ -44,6 +45,8 @@ import type {
   RunsView,
   Unresolved,
 } from "./types.js";
+import { verbsNow } from "./verbs-now.js";
+import { withinMs } from "./within.js";
 
 const PAGE = 15;
 /** How many open operations App Home and a freeze name. */
@@ -72,20 +75,43 @@ export async function list(
 
 export async function show(
   ctx: OpsContext,
-  request: { userId: string; ref: string },
+  request: Parameters<OpsUseCases["show"]>[0],
 ): Promise<OperationView | Refused | Unresolved> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
   const found = await findOperation(ctx.db, request.ref);
   if (found.outcome === "unresolved") return found;
-  return lookAt(ctx, found.operation, caller.policy);
+  const { operation } = found;
+  const asked = isResolvable(operation.status)
+    ? await askedNow(ctx, operation, request.askMs ?? SHOW_ASKS_MS)
+    : null;
+  // Asking may have told the ledger something.
+  return lookAt(ctx, (await getOperation(ctx.db, operation.id)) ?? operation, caller.policy, asked);
 }
 
-/** Everything that is known of one operation, for whoever may look at the database. `policy` null: none is in force yet. */
+/** A person waits for it. What comes later is not waited for: then the last reading is shown. */
+const SHOW_ASKS_MS = 2_500;
+
+/** What the provider says now; null: nothing in this time. Never throws. */
+async function askedNow(ctx: OpsContext, operation: Operation, ms: number): Promise<Evidence | null> {
+  try {
+    const evidence = await withinMs(ms, ctx.probe(operation));
+    return evidence === "late" ? null : evidence;
+  } catch (error) {
+    ctx.log.warn({ operation: operation.id, error: String(error) }, "the provider was not asked for a look");
+    return null;
+  }
+}
+
+/**
+ * Everything that is known of one operation, for whoever may look at the database. `policy` null: none is in force yet; `asked`: what
+ * the provider has said just now, null: it was not asked.
+ */
 export async function lookAt(
   ctx: LookContext,
   operation: Operation,
   policy: Policy | null,
+  asked: Evidence | null = null,
 ): Promise<OperationView> {
   const view = await explained(ctx, operation);
   const open = await openResolutionOf(ctx.db, operation.id);
@@ -98,16 +124,19 @@ export async function lookAt(
     request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
     attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),
     evidence: (await evidenceOf(ctx.db, operation.id)).map(evidenceView),
-    lastLook: lastLook((await eventsOf(ctx.db, operation.id)).map(eventView)),
+    lastLook:
+      asked === null
+        ? lastLook((await eventsOf(ctx.db, operation.id)).map(eventView))
+        : { at: view.now, sentence: probeView(asked).sentence },
     approval: await approvalOfOperation(ctx.db, operation.id),
     waiters: await waitersOf(ctx.db, operation.id),
     contract: view.contract,
     recovery: recoverySentences(view),
     // In quarantine only the card is due again; nobody looks by themselves.
     nextLookAt: operation.status === "QUARANTINED" ? null : view.nextLookAt,
-    safe: policy === null ? [] : verbViews(view, policy),
+    safe: policy === null ? [] : verbsNow(view, policy, asked),
     openResolution: open === null ? null : resolutionView(open),
-    openIncidents: (await openIncidentsOf(ctx.db, operation.id)).map(incidentRow),
+    openIncidents: await incidentRows(ctx.db, await openIncidentsOf(ctx.db, operation.id)),
   };
 }
 

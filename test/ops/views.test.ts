@@ -32,14 +32,16 @@ describe("what on-call sees", () => {
       { number: 2, verdict: "unknown" },
     ]);
     expect(view.target).toBe("pi_1");
-    expect(view.lastLook?.sentence).toMatch(/^The provider could not be asked: it could not be reached/);
+    expect(view.lastLook?.sentence, "it is asked again, as by the forms").toMatch(
+      /^The provider shows it: re_/,
+    );
     expect(view.nextLookAt, "in quarantine nobody looks by themselves").toBeNull();
     expect(view.approval?.state).toBe("RELEASED");
     expect(view.recovery.join(" ")).toContain("parked for a person");
     expect(view.safe.map(({ verb, possible, people }) => [verb, possible, people])).toEqual([
       ["confirm", true, 1],
-      ["reject", true, 2],
-      ["retry", true, 2],
+      ["reject", false, 2],
+      ["retry", false, 2],
     ]);
   });
 

@@ -99,7 +99,11 @@ function pending({ operation, openIncidents, openResolution, approval }: Operati
       : [
           `waits for the approval of ${approval.approversNeeded} from ${approval.role} until ${utcSecond(approval.expiresAt)}`,
         ];
-  return [...openIncidents.map(({ id, kind }) => `incident ${id}: ${kind}`), ...asked, ...waits];
+  const findings = openIncidents.map(({ id, kind, operationId, target, amount, references }) => {
+    const facts = [kind, target, amount, ...references].filter((fact) => fact !== null).join(", ");
+    return `incident ${id}: ${facts}${operationId === operation.id ? "" : ` (on the same payment${operationId === null ? "" : `, about ${operationId}`})`}`;
+  });
+  return [...findings, ...asked, ...waits];
 }
 
 function attemptText({ first, last, which, what }: AttemptRun): string {

@@ -11,6 +11,7 @@ import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { oneLine, withRef } from "../text/safe.js";
+import { localTime } from "../text/time.js";
 import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
@@ -311,9 +312,15 @@ export function closeIncidentForm(incident: IncidentRow, meta: FormMeta): Modal 
     blocks: [
       ...rows([
         { label: "Incident", value: { theirs: `${incidentTitle(incident.kind)} (${incident.id})` } },
-        ...(incident.operationId === null
-          ? []
-          : [{ label: "Operation", value: { theirs: incident.operationId } }]),
+        ...[
+          { label: "Order or subscription", said: incident.target },
+          { label: "Amount", said: incident.amount },
+          { label: "Provider reference", said: incident.references.join(", ") },
+          { label: "Operation", said: incident.operationId },
+        ].flatMap(({ label, said }) =>
+          said === null || said === "" ? [] : [{ label, value: { theirs: said } }],
+        ),
+        { label: "Found", value: { ours: localTime(incident.createdAt) } },
       ]),
       note("The finding stays on record with your name and your reason. Closing changes no operation."),
       reasonInput(),

@@ -175,9 +175,11 @@ function whenPossible({ possible, never, people }: OperationView["safe"][number]
 
 /** What lies open about it besides its state: findings, a decision that waits for its second person, an approval. */
 function pendingBlocks({ operation, openIncidents, openResolution, approval }: OperationView): KnownBlock[] {
-  const findings = openIncidents.map(
-    ({ id, kind }) => `• Incident: ${esc(incidentTitle(kind), 60)} \`${esc(id, 60)}\``,
-  );
+  const findings = openIncidents.map((incident) => {
+    const facts = incidentFacts(incident).join(" · ");
+    const whose = incident.operationId === operation.id ? "" : `, ${ofPayment(incident.operationId)}`;
+    return `• Incident${whose}: ${esc(incidentTitle(incident.kind), 60)}${facts === "" ? "" : ` · ${facts}`} \`${esc(incident.id, 60)}\``;
+  });
   const asked =
     openResolution === null
       ? []
@@ -195,6 +197,9 @@ function pendingBlocks({ operation, openIncidents, openResolution, approval }: O
   const lines = [...findings, ...asked, ...waits];
   return lines.length === 0 ? [] : [ours("*Still open*"), ...chunks(lines, "")];
 }
+
+const ofPayment = (operationId: string | null): string =>
+  operationId === null ? "on the same payment" : `about \`${operationId}\` on the same payment`;
 
 /** Oldest first; what was last asked only where nothing newer has come since. */
 function evidenceLines({ evidence, lastLook }: OperationView): string[] {
@@ -277,14 +282,20 @@ const endWords = ({ state, endCode }: RunsView["runs"][number]): string =>
     : ` · ${esc(endCode.replaceAll("_", " "), 60)}`;
 const SAID_BY_STATE: ReadonlySet<string> = new Set(["end_turn", "handed_over", "cancelled"]);
 
-/** "`inc_0192…` Duplicate effect · `op_…` · 29 Nov": one line of a list, in mrkdwn. */
-export const incidentLine = ({
-  id,
-  kind,
-  operationId,
-  createdAt,
-}: IncidentsView["incidents"][number]): string =>
-  `\`${esc(id, 60)}\` ${esc(incidentTitle(kind), 60)} · ${operationId === null ? "" : `\`${operationId}\` · `}${localTime(createdAt)}`;
+/** "`inc_0192…` Duplicate effect · ORD-10042 · £180.00 GBP · re_… · `op_…` · 29 Nov": one line of a list, in mrkdwn. */
+export const incidentLine = (incident: IncidentsView["incidents"][number]): string =>
+  [
+    `\`${esc(incident.id, 60)}\` ${esc(incidentTitle(incident.kind), 60)}`,
+    ...incidentFacts(incident),
+    ...(incident.operationId === null ? [] : [`\`${incident.operationId}\``]),
+    localTime(incident.createdAt),
+  ].join(" · ");
+
+/** By what it is told from the next one of its kind. */
+const incidentFacts = ({ target, amount, references }: IncidentsView["incidents"][number]): string[] =>
+  [target, amount, references.join(", ")]
+    .filter((fact) => fact !== null && fact !== "")
+    .map((fact) => esc(fact ?? "", 120));
 
 export function opsIncidents(view: IncidentsView): Message {
   const lines = view.incidents.map(incidentLine);

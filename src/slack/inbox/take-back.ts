@@ -6,7 +6,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Db } from "../../db/connect.js";
 import type { Logger } from "../../domain/ports/logger.js";
-import { withinMs } from "../listeners/within.js";
+import { withinMs } from "../../ops/index.js";
 import { STORE_WITHIN, withdraw } from "./store.js";
 
 export interface TakeBack {

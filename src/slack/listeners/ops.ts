@@ -15,6 +15,7 @@ import {
   resolutionRemark,
   type SecondOutcome,
   type ThawOutcome,
+  withinMs,
 } from "../../ops/index.js";
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
 import type { Message } from "../blocks/build.js";
@@ -40,7 +41,6 @@ import { readOperation } from "../views/operation.js";
 import { closeAsked, reopenAsked } from "./ops-records.js";
 import type { Click, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, notShown, openModal, openView, type Reply, say, updateView } from "./reply.js";
-import { withinMs } from "./within.js";
 
 /** At three in the morning the switch must not ask first. */
 const NO_REASON = "No reason was given.";
@@ -307,7 +307,7 @@ export async function thawClicked(ctx: SlackContext, click: Click, agree: boolea
 export async function operationDetailsClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const ref = parseOperationValue(click.value);
   if (ref === null) return say(GONE);
-  const view = await ctx.useCases.ops.show({ userId: click.userId, ref });
+  const view = await ctx.useCases.ops.show({ userId: click.userId, ref, askMs: ASK_BEFORE_OPENING_MS });
   if (view.outcome !== "operation") return notShown(view);
   const blocks = opsShow(view).blocks.filter((block) => block.type !== "actions");
   return openModal(ctx, click.triggerId, closed("Operation", blocks));

@@ -5,6 +5,7 @@ import { mayFile } from "../../domain/policy/people.js";
 import { isRunEnd } from "../../domain/run.js";
 import { cutText } from "../../domain/text/cut.js";
 import { plainSlackText } from "../../domain/text/slack-text.js";
+import { withinMs } from "../../ops/index.js";
 import {
   type BindingAnswer,
   currentRun,
@@ -24,7 +25,6 @@ import type { SlackContext } from "../types.js";
 import { readRunView } from "../views/run.js";
 import type { Click, MessageShortcut, PersonsMessage, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, NOTHING, openModal, type Reply, say } from "./reply.js";
-import { withinMs } from "./within.js";
 
 const READING_MAX_AGE_MS = 5_000;
 

@@ -1,0 +1,113 @@
+/** `/ops show` asks the provider as the forms do: what it tells and offers is what would be done now. */
+import { beforeEach, describe, expect, it } from "vitest";
+import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
+import { closeIncidentForm } from "../../src/slack/cards/forms.js";
+import { incidentLine, opsShow } from "../../src/slack/cards/ops-views.js";
+import { withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withOpsWorld(payments);
+const NOWHERE = { channelId: null, messageTs: null, threadTs: null, home: false };
+let w: OpsWorld;
+
+beforeEach(async () => {
+  w = await build(database.db);
+});
+
+async function shown(ref: string, ops = w.ops): Promise<OperationView> {
+  const view = await ops.show({ userId: "U_ONC1", ref });
+  if (view.outcome !== "operation") throw new Error(view.outcome);
+  return view;
+}
+const verb = (view: OperationView, name: ResolveVerb) => view.safe.find((each) => each.verb === name);
+
+describe("what the provider says now", () => {
+  it("parked while nobody could be asked: show tells what the provider shows since, and offers only what it bears out", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const { id, status } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const view = await shown(id);
+    expect(view.lastLook?.sentence).toMatch(/^The provider shows it: re_\w+ of £180\.00 GBP/u);
+    expect(verb(view, "confirm")).toMatchObject({ possible: true });
+    for (const name of ["reject", "retry"] as const) {
+      expect(verb(view, name)).toMatchObject({
+        possible: false,
+        sentence: expect.stringMatching(
+          /The provider shows it: re_\w+ .*Confirm committed is what is left\.$/u,
+        ),
+      });
+    }
+    expect((await w.now(id)).status, "looking settles nothing").toBe(status);
+    expect(await payments.sandbox.control.effects()).toHaveLength(1);
+  });
+
+  it("the provider is away: reject is said to be refused, because it is", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const down = payments.sandbox.control.arm({ kind: "read_down", how: "drop" });
+    const view = await shown(id);
+    expect(verb(view, "reject")).toMatchObject({
+      possible: false,
+      sentence: expect.stringMatching(
+        /^Refused now: The provider could not be asked: .* try again when it answers/u,
+      ),
+    });
+    expect(view.lastLook?.sentence).toContain("could not be asked");
+    const answer = await w.ops.resolve({
+      ref: id,
+      verb: "reject",
+      userId: "U_ONC1",
+      reason: "r",
+      evidenceRef: "e",
+    });
+    expect(answer.outcome).toBe("not_safe");
+    payments.sandbox.control.disarm(down);
+    expect(verb(await shown(id), "reject")).toMatchObject({ possible: true, people: 2 });
+  });
+
+  it("a provider that does not answer in time keeps nobody: the last reading is shown", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const silent = opsUseCases({ ...w.ctx, probe: () => new Promise(() => undefined) });
+    const view = await silent.show({ userId: "U_ONC1", ref: id, askMs: 1 });
+    if (view.outcome !== "operation") throw new Error(view.outcome);
+    expect(view.lastLook?.sentence).toContain("could not be asked");
+    expect(view.safe).toHaveLength(3);
+  });
+
+  it("a foreign refund of the same amount: no retry is offered, and its incident stands there though it names the payment", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const made = await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 18_000 });
+    const view = await shown(id);
+    expect(verb(view, "retry")).toMatchObject({
+      possible: false,
+      sentence: expect.stringContaining(made.id),
+    });
+    expect(view.openIncidents).toMatchObject([
+      {
+        kind: "refunded_elsewhere",
+        operationId: null,
+        target: "ORD-1",
+        amount: "£180.00 GBP",
+        references: [made.id],
+      },
+    ]);
+    const message = JSON.stringify(opsShow(view).blocks);
+    expect(message).toContain("on the same payment: Refunded elsewhere · ORD-1 · £180.00 GBP");
+    expect(message).not.toContain('"text":"Authorise retry"');
+    const listed = await w.ops.incidents({ userId: "U_ONC1" });
+    if (listed.outcome !== "incidents") throw new Error(listed.outcome);
+    const [incident] = listed.incidents;
+    if (incident === undefined) throw new Error("no incident");
+    const line = incidentLine(incident);
+    for (const fact of ["ORD-1", "£180.00 GBP", made.id]) {
+      expect(line).toContain(fact);
+      expect(JSON.stringify(closeIncidentForm(incident, { about: incident.id, place: NOWHERE }))).toContain(
+        fact,
+      );
+    }
+  });
+});
