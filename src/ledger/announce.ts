@@ -3,6 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
+import { touchBeside } from "./told-beside.js";
 import type { Party } from "./transition.js";
 
 /** $1 operation. Read after the row's lock is held: who joined before is seen. */
@@ -39,6 +40,7 @@ export async function announce(
   } else if (mayHaveBeenParked(operation, from)) {
     await ctx.notices.follow(tx, { kind: "quarantine", id: operation.id });
   }
+  await touchBeside(tx, ctx, change);
   const tickets = threadsFor(operation, from, waiters);
   const message = messageFor(operation, from);
   if (message !== null) {

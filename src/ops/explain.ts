@@ -269,6 +269,25 @@ function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView 
   return retryView(view, people, two);
 }
 
+/** The verbs that what the provider showed when it was parked leaves, whatever else holds; all of them where it showed nothing. */
+export function verbsLeft(
+  parked: Pick<Operation, "status" | "quarantineReason">,
+  attempts: readonly { readonly verdict: string }[],
+): readonly ResolveVerb[] {
+  const shown = shownAtQuarantine({ operation: parked, attempts });
+  switch (shown?.code) {
+    case undefined:
+    case null:
+      return ["confirm", "reject", "retry"];
+    case "postcondition_failed":
+      return ["reject"];
+    case "pending_too_long":
+      return [];
+    default:
+      return shown?.effect === true ? ["confirm"] : ["confirm", "reject"];
+  }
+}
+
 interface Shown {
   readonly code: ReturnType<typeof quarantineCode>;
   readonly words: string;
@@ -280,7 +299,13 @@ interface Shown {
  * What the provider showed when it was parked, where that stands in the way of a verb (`judgeResolving`). It is asked again at the
  * submit, and its answer then counts.
  */
-function shownAtQuarantine({ operation, attempts }: Explained): Shown | null {
+function shownAtQuarantine({
+  operation,
+  attempts,
+}: {
+  readonly operation: Pick<Operation, "status" | "quarantineReason">;
+  readonly attempts: readonly { readonly verdict: string }[];
+}): Shown | null {
   const { status, quarantineReason } = operation;
   const code = status === "QUARANTINED" ? quarantineCode(quarantineReason ?? "") : null;
   switch (code) {
@@ -300,6 +325,10 @@ function shownAtQuarantine({ operation, attempts }: Explained): Shown | null {
   }
 }
 
+/** What to do about what the provider has taken and not ended. */
+export const WAIT_FOR_PENDING =
+  "Wait: when the provider tells that it succeeded or failed, this ends by itself. Ask the provider's support with the reference where its page of the refund asks for something, shows no day by which to expect it, or that day is over.";
+
 function confirmView(status: Operation["status"], shown: Shown | null, people: 1 | 2): VerbView {
   const verb = "confirm";
   const onlyIfShown =
@@ -310,7 +339,7 @@ function confirmView(status: Operation["status"], shown: Shown | null, people: 1
         verb,
         people,
         possible: false,
-        sentence: "Not while the provider has it pending: its end settles it.",
+        sentence: `Not while the provider has it pending: its end settles it. ${WAIT_FOR_PENDING}`,
       };
     case "duplicate_effect":
       return {

@@ -7,7 +7,7 @@ import { assertNever } from "../domain/assert-never.js";
 import type { Evidence } from "../domain/evidence.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { judgeResolving, type ResolvingRefusal } from "../domain/resolving.js";
-import { type Explained, KEY_IS_OVER, verbViews } from "./explain.js";
+import { type Explained, KEY_IS_OVER, verbViews, WAIT_FOR_PENDING } from "./explain.js";
 import { probeView } from "./resolution-view.js";
 import type { VerbView } from "./types.js";
 
@@ -69,6 +69,9 @@ function refusal(code: ResolvingRefusal, standing: VerbView, asked: Evidence): s
   const { sentence: said } = probeView(asked);
   switch (code) {
     case "evidence_contradicts":
+      // The first of the three says what to do.
+      if (asked.says === "pending" && standing.verb !== "confirm")
+        return `Refused as long as this holds: ${said} Its end at the provider settles it.`;
       return `Refused as long as this holds: ${said}${instead(asked)}`;
     case "not_as_asked":
       return `Refused: ${said} What is not as it was asked for is never confirmed.`;
@@ -92,7 +95,7 @@ function instead(asked: Evidence): string {
     case "committed":
       return " Confirm committed is what is left.";
     case "pending":
-      return " Its end at the provider settles it.";
+      return ` Its end at the provider settles it. ${WAIT_FOR_PENDING}`;
     case "failed_at_provider":
       return " Reject is what is left.";
     case "duplicate":

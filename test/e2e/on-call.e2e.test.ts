@@ -174,7 +174,9 @@ describe("in quarantine, and nothing at the provider", () => {
         await runSays("evidence against how it ended, with on-call");
         expect(readable(again)).toContain("Evidence came that contradicts how it had ended.");
         const shown = await desk.ops("U_ONC1", `show ${id}`);
-        expect(shown).toMatch(/Incident: Contradicting evidence `inc_/);
+        expect(shown).toMatch(
+          /Incident: Contradicting evidence · ORD-7001 · £180\.00 GBP (?:· re_\w+ )?`inc_/,
+        );
         // What was read before the effect came is no answer any more.
         expect(shown).not.toContain("The provider shows nothing of it");
         await desk.press("U_ONC2", "Confirm committed", id);

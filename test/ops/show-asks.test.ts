@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
 import { closeIncidentForm } from "../../src/slack/cards/forms.js";
 import { incidentLine, opsShow } from "../../src/slack/cards/ops-views.js";
+import { readIncident } from "../../src/slack/views/ops.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -109,5 +110,37 @@ describe("what the provider says now", () => {
         fact,
       );
     }
+  });
+
+  it("the incident's card names the open operation of the same amount, and is shown anew once that is decided", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const made = await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 18_000 });
+    const [incident] = (await shown(id)).openIncidents;
+    if (incident === undefined) throw new Error("no incident");
+    const undecided = async (): Promise<unknown> =>
+      (await readIncident(w.h.db, incident.id))?.undecided.map((one) => one.id);
+    expect(await undecided()).toEqual([id]);
+    const before = w.h.shown.touched.length;
+    const outcome = await w.ops.resolve({
+      ref: id,
+      verb: "confirm",
+      userId: "U_ONC1",
+      reason: "made for this ticket",
+      evidenceRef: made.id,
+    });
+    expect(outcome.outcome).toBe("resolved");
+    expect(await undecided()).toEqual([]);
+    expect(w.h.shown.touched.slice(before)).toContainEqual({ kind: "incident", id: incident.id });
+    expect(await payments.sandbox.control.effects()).toHaveLength(1);
+  });
+
+  it("a foreign refund of another amount asks for no decision", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 500 });
+    const [incident] = (await shown(id)).openIncidents;
+    expect(incident).toMatchObject({ amount: "£5.00 GBP" });
+    expect((await readIncident(w.h.db, incident?.id ?? ""))?.undecided).toEqual([]);
   });
 });

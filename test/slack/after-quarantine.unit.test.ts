@@ -392,7 +392,74 @@ describe("parked because something else was made", () => {
   });
 });
 
+describe("a card whose operation the provider has shown", () => {
+  const buttonsOf = (quarantineReason: string): string[] =>
+    quarantineCard({
+      operation: operationOf({ status: "QUARANTINED", quarantineReason }),
+      attempts: [],
+      resolution: null,
+    }).blocks.flatMap((block) =>
+      block.type === "actions"
+        ? block.elements.flatMap((one) => (one.type === "button" ? [one.text.text] : []))
+        : [],
+    );
+
+  test.each([
+    ["pending_too_long: re_1: processing", []],
+    ["postcondition_failed: re_1 differs in amount", ["Reject"]],
+    ["duplicate_effect: re_1, re_2", ["Confirm committed"]],
+    ["unattributed_effect: re_9", ["Confirm committed", "Reject"]],
+    ["unknown_too_long: http_500", ["Confirm committed", "Reject", "Authorise retry"]],
+  ])("has the buttons that show calls possible: %s", (reason, left) => {
+    expect(buttonsOf(reason)).toEqual([...left, "Details"]);
+  });
+
+  test("pending for too long: it says what to do, and whom to ask when", () => {
+    const card = said(
+      quarantineCard({
+        operation: operationOf({
+          status: "QUARANTINED",
+          quarantineReason: "pending_too_long: re_1: processing",
+        }),
+        attempts: [],
+        resolution: null,
+      }),
+    );
+    expect(card).toContain(
+      "*What to do:* Wait: when the provider tells that it succeeded or failed, this ends by itself.",
+    );
+    expect(card).toContain("Ask the provider's support with the reference");
+    expect(card).not.toContain("nothing yet");
+    expect(card).not.toContain("Each button");
+  });
+});
+
 describe("an incident card", () => {
+  test.each(["refunded_elsewhere", "overdrawn"] as const)(
+    "%s: beside an open operation of the same amount it names that one, and to decide it first",
+    (kind) => {
+      const facts = {
+        id: "inc_1",
+        kind,
+        status: "open",
+        operation: null,
+        customer: null,
+        detail: [],
+        createdAt: new Date("2026-11-30T03:00:00Z"),
+        closedBy: null,
+        closedAt: null,
+        closeReason: null,
+      } as const;
+      const operation = operationOf({ status: "QUARANTINED" });
+      const card = said(incidentCard({ ...facts, undecided: [operation] }));
+      expect(card).toContain("*What to do:* Decide first: ");
+      expect(card).toContain(operation.id);
+      expect(card).toContain("*Confirm committed* with its reference");
+      expect(card).not.toContain("What to do:* Nothing");
+      expect(said(incidentCard({ ...facts, undecided: [] }))).not.toContain("Decide first");
+    },
+  );
+
   test("says whose order it is", () => {
     const card = incidentCard({
       id: "inc_1",
@@ -405,6 +472,7 @@ describe("an incident card", () => {
       closedBy: null,
       closedAt: null,
       closeReason: null,
+      undecided: [],
     });
     expect(said(card)).toContain("Tom Whitfield (CUS-7)");
   });
@@ -437,7 +505,7 @@ describe("an incident card", () => {
 
   test.each(INCIDENT_KINDS)("%s: says what to do while it is open", (kind) => {
     const facts = { id: "inc_1", kind, operation: null, customer: null, detail: [], createdAt: new Date(0) };
-    const nobody = { closedBy: null, closedAt: null, closeReason: null };
+    const nobody = { closedBy: null, closedAt: null, closeReason: null, undecided: [] };
     expect(said(incidentCard({ ...facts, ...nobody, status: "open" }))).toMatch(/\*What to do:\* [A-Z]/);
     expect(said(incidentCard({ ...facts, ...nobody, status: "closed" }))).not.toContain("What to do");
   });
@@ -452,6 +520,7 @@ describe("an incident card", () => {
       closedBy: null,
       closedAt: null,
       closeReason: null,
+      undecided: [],
     } as const;
     const detail = incidentDetail("row_changed", { kind: "refund", problems: ["lifted"] }, null);
     const text = said(incidentCard({ ...facts, operation: null, detail }));

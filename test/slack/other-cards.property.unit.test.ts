@@ -141,6 +141,7 @@ describe("an incident card", () => {
         status: open ? "open" : "closed",
         operation: about,
         customer: null,
+        undecided: about === null ? [] : [about],
         detail: found,
         closedBy: open ? null : "U_ONC1",
         closedAt: open ? null : AT,

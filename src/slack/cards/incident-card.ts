@@ -46,6 +46,8 @@ export interface IncidentView {
   readonly customer: { readonly name: string; readonly ref: string } | null;
   /** Facts of the finding as label and value, in the order in which they are read. */
   readonly detail: readonly (readonly [string, string])[];
+  /** Operations of ours whose outcome is open and that may be what was found: they are decided first. */
+  readonly undecided: readonly OperationFacts[];
   readonly closedBy: string | null;
   readonly closedAt: Date | null;
   readonly closeReason: string | null;
@@ -54,6 +56,7 @@ export interface IncidentView {
 
 export function incidentCard(incident: IncidentView): Message {
   const { title, meaning, next } = wordsOf(incident);
+  const first = decideFirst(incident);
   const table: Row[] = [
     ...(incident.operation === null
       ? []
@@ -77,7 +80,7 @@ export function incidentCard(incident: IncidentView): Message {
         ...(closed
           ? closedBlocks(incident)
           : [
-              ours(`*What to do:* ${next}`),
+              ours(`*What to do:* ${first === "" ? next : `${first} Only then: ${uncapital(next)}`}`),
               actions("incident", [
                 {
                   action: ACTIONS.closeIncident,
@@ -92,6 +95,27 @@ export function incidentCard(incident: IncidentView): Message {
     1,
   );
 }
+
+const UNDECIDED_SHOWN = 3;
+
+/** What was refunded may be what one of ours asked for: which of the two, a person says on that one's own card. */
+function decideFirst({ undecided }: IncidentView): string {
+  if (undecided.length === 0) return "";
+  const named = undecided.slice(0, UNDECIDED_SHOWN).map((one) => {
+    const parked = one.status === "QUARANTINED" ? "waits for a person" : "is being checked";
+    return `${escapeWithin(oneLine(whatOf(one)), 200).text} (\`${escapeText(one.id)}\`) ${parked}`;
+  });
+  const more =
+    undecided.length > UNDECIDED_SHOWN ? `; and ${undecided.length - UNDECIDED_SHOWN} more like it` : "";
+  const is =
+    undecided.length === 1
+      ? "It has the same amount and may be this one"
+      : "Each has the same amount and may be this one";
+  return `Decide first: ${named.join("; ")}${more}. ${is}. Ask who made the refund: made for that ticket, *Confirm committed* with its reference; made for another, *Reject*.`;
+}
+
+/** As the rest of a sentence. */
+const uncapital = (sentence: string): string => `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 
 /** What the commands take, small: whoever is tired reads the rest first. */
 const idsOf = ({ id, operation }: IncidentView): string[] =>

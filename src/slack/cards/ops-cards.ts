@@ -16,6 +16,8 @@ import {
   type ResolutionVerb,
   type ResolutionView,
   resolutionRemark,
+  verbsLeft,
+  WAIT_FOR_PENDING,
 } from "../../ops/index.js";
 import { ACTIONS, thawValue } from "../actions.js";
 import {
@@ -51,6 +53,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
     : afterQuarantine(operation.status);
   const safe = open ? safeBlocks(operation) : [];
+  const left = verbsLeft(operation, attempts);
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -67,12 +70,12 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
           ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}Each button asks for a reason and evidence, and the provider is asked again first.${safe.length > 0 ? "" : " *Reject* and *Authorise retry* may need a second person, who is then asked here."}`,
+            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : " *Reject* and *Authorise retry* may need a second person, who is then asked here."}`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
     ...resolutionBlocks(resolution, operation),
-    ...(open ? [actions("resolve", resolveButtons(operation))] : []),
+    ...(open ? [actions("resolve", resolveButtons(operation, left))] : []),
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
   const text = open
@@ -80,6 +83,11 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
 }
+
+const buttonsNote = (left: readonly ResolutionVerb[]): string =>
+  left.length === 0
+    ? "*Details* asks the provider and says what it shows now."
+    : "Each button asks for a reason and evidence, and the provider is asked again first.";
 
 /** Where what the provider showed leaves one way out, or none: nobody has to find that out in a form. */
 function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
@@ -100,7 +108,7 @@ function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
     ];
   }
   if (code === "pending_too_long") {
-    return [ours("*What is possible:* nothing yet: the end of it at the provider settles it.")];
+    return [ours(`*What to do:* ${WAIT_FOR_PENDING}`)];
   }
   return [];
 }
@@ -149,24 +157,40 @@ function attemptsBlocks(attempts: readonly AttemptFacts[], { status }: Operation
   return [ours(`*What was sent*\n${lines.join("\n")}`)];
 }
 
-function resolveButtons({ id }: OperationFacts): ButtonSpec[] {
-  return [
+/** What the provider showed leaves fewer than three: a button that only leads to a refusal is none. */
+function resolveButtons({ id }: OperationFacts, left: readonly ResolutionVerb[]): ButtonSpec[] {
+  const all: (ButtonSpec & { readonly verb: ResolutionVerb | null })[] = [
     {
+      verb: "confirm",
       action: ACTIONS.resolveConfirm,
       text: "Confirm committed",
       value: id,
       says: "Confirm that the provider carried it out",
     },
     {
+      verb: "reject",
       action: ACTIONS.resolveReject,
       text: "Reject",
       value: id,
       style: "danger",
       says: "Reject: it was not carried out",
     },
-    { action: ACTIONS.resolveRetry, text: "Authorise retry", value: id, says: "Authorise sending it again" },
-    { action: ACTIONS.operationDetails, text: "Details", value: id, says: "Details of the operation" },
+    {
+      verb: "retry",
+      action: ACTIONS.resolveRetry,
+      text: "Authorise retry",
+      value: id,
+      says: "Authorise sending it again",
+    },
+    {
+      verb: null,
+      action: ACTIONS.operationDetails,
+      text: "Details",
+      value: id,
+      says: "Details of the operation",
+    },
   ];
+  return all.flatMap(({ verb, ...button }) => (verb === null || left.includes(verb) ? [button] : []));
 }
 
 /** A person's end may be opened again; whoever clicks is asked who they are first. */

@@ -14,7 +14,7 @@ import type {
 } from "../cards/ops-cards.js";
 import type { Frozen, OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { readOperation } from "./operation.js";
+import { readOperation, readOperations } from "./operation.js";
 
 export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
   const operation = await readOperation(db, id);
@@ -169,6 +169,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     detail: JsonObject;
     ended: string[];
     ours: string[];
+    undecided: OperationId[];
     closed_by: string | null;
     closed_at: Date | null;
     close_reason: string | null;
@@ -183,7 +184,16 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               ORDER BY 1) AS ended, ARRAY(
               SELECT t.ref || ': ' || o.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
-              ORDER BY 1) AS ours
+              ORDER BY 1) AS ours, ARRAY(
+              SELECT o.id FROM operations o
+              WHERE i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' AND o.payment_id = i.payment_id AND o.kind = 'refund'
+                AND o.status IN ('OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED') AND EXISTS (
+                SELECT 1 FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+                JOIN provider_evidence e ON e.dedupe_key = 'elsewhere:' || t.ref
+                WHERE e.payload ->> 'amount' = o.amount_minor::text AND NOT EXISTS (
+                    SELECT 1 FROM provider_evidence d WHERE d.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
+                  AND NOT EXISTS (SELECT 1 FROM operations c WHERE c.provider_ref = t.ref AND c.status = 'CONFIRMED'))
+              ORDER BY o.created_at, o.id) AS undecided
        FROM incidents i
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
        LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN customers c ON c.id = r.customer_id WHERE i.id = $1`,
@@ -213,6 +223,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
         ? []
         : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
+    undecided: [...(await readOperations(db, row.undecided)).values()],
     closedBy: row.closed_by,
     closedAt: row.closed_at,
     closeReason: row.close_reason,
