@@ -6,6 +6,7 @@
 import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
+import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { Db } from "../domain/ports/database.js";
 import type { ProviderEvent } from "../domain/ports/payment-provider.js";
@@ -20,6 +21,7 @@ import { maybeAliveAgain, reportAliveAgain } from "./alive-again.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { effectEvidence } from "./effect-evidence.js";
+import { judgeBesideWord } from "./on-word.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
 import { takeBack } from "./taken-back.js";
@@ -173,9 +175,7 @@ async function judgeFor(
         await takeBack(ctx, operation, effect, { actor: "system:webhook", evidence });
         return effect;
       }
-      if (!dead && effect.ref !== operation.providerRef) {
-        await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
-      }
+      if (!dead && effect.ref !== operation.providerRef) await second(ctx, operation, effect);
       break;
     case "REJECTED":
       if (!dead) {
@@ -207,6 +207,16 @@ async function judgeFor(
   await ctx.db.tx((tx) => recordEvidence(tx, ctx, evidence));
   await ctx.wake("operation", operation.id);
   return effect;
+}
+
+/** Beside the effect by which it is confirmed, or beside what a person named as that. */
+async function second(ctx: DispatchCtx, operation: Operation, effect: ProviderEffect): Promise<void> {
+  if (!isConfirmedOnWord(operation)) {
+    await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
+    return;
+  }
+  if ((await judgeBesideWord(ctx, operation, effect, "webhook")) === "unread")
+    throw new Error("what a person named as the effect could not be read");
 }
 
 function orphan(

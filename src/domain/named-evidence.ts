@@ -8,6 +8,7 @@
  * 4. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
  */
 import type { Evidence } from "./evidence.js";
+import type { Operation } from "./operation.js";
 import { MADE_DIFFERENTLY } from "./resolving.js";
 import { cutText } from "./text/cut.js";
 
@@ -71,6 +72,16 @@ export function confirmedCode({ says }: Pick<Evidence, "says">): string {
 
 const UNSEEN = "confirmed_unseen";
 const UNASKED = "confirmed_unasked";
+
+/** Result codes of confirmations that only a person vouches for. */
+export const CONFIRMED_ON_WORD = [UNSEEN, UNASKED] as const;
+
+/** Confirmed, and only a person vouches for it: the reference on the row is what they wrote, and no known effect. */
+export const isConfirmedOnWord = ({ status, result }: Pick<Operation, "status" | "result">): boolean =>
+  status === "CONFIRMED" && CONFIRMED_ON_WORD.some((code) => code === result?.code);
+
+/** The text is a reference as the provider writes them, and nothing else. */
+export const isReference = (text: string): boolean => text.match(REFERENCE)?.[0] === text;
 
 /**
  * What a rejection's result is called. `proven`: no attempt can have had an effect any more, so that a list without one proves it;

@@ -20,6 +20,8 @@ export interface Contradiction {
   readonly evidence: NewEvidence;
   /** A sentence for the people who look at it. */
   readonly detail: string;
+  /** The person's decision that it contradicts, if it rested on their word alone. */
+  readonly word?: string | null;
 }
 
 /** The provider took it back: CONFIRMED → REVERSED; the money counts as not refunded, and may be refunded as a further occurrence. */
@@ -75,6 +77,7 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
       actor: request.actor,
       data: { evidence: request.evidence.payload },
       detail: request.detail,
+      word: request.word ?? null,
     });
     return { moved: true, operation: reopened };
   });
@@ -85,7 +88,7 @@ export async function quarantineEnd(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
-  why: { actor: Actor; data: object; detail: string },
+  why: { actor: Actor; data: object; detail: string; word?: string | null },
 ): Promise<Operation> {
   const reopened = await parkEnd(tx, ctx, operation, {
     actor: await actorName(tx, why.actor),
@@ -97,7 +100,11 @@ export async function quarantineEnd(
     dedupeKey: `contradiction:${operation.id}:${reopened.version}`,
     operationId: operation.id,
     paymentId: null,
-    detail: { was: operation.status, detail: why.detail },
+    detail: {
+      was: operation.status,
+      detail: why.detail,
+      ...(typeof why.word === "string" ? { resolution: why.word } : {}),
+    },
   });
   return reopened;
 }

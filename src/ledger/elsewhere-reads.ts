@@ -5,22 +5,25 @@ import type { OperationId } from "../domain/ids.js";
 import type { ListingContext } from "../domain/judge-listing.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import { type Uncovered, uncovered } from "../domain/uncovered.js";
+import { referenceIsGiven } from "./on-word.js";
 
 interface Known {
   id: OperationId;
   provider_ref: string | null;
   status: OperationStatus;
   amount_minor: bigint;
+  /** Its reference is only what a person named. */
+  given: boolean;
 }
 
 /** $1 payment intent. All our refunds on it, whatever became of them. */
 const ON_PAYMENT = `
-SELECT o.id, o.provider_ref, o.status, o.amount_minor FROM operations o JOIN payments p ON p.order_id = o.order_id
+SELECT o.id, o.provider_ref, o.status, o.amount_minor, ${referenceIsGiven("o")} AS given FROM operations o JOIN payments p ON p.order_id = o.order_id
 WHERE p.payment_intent = $1 AND o.kind = 'refund'`;
 
 /** $1 the provider's subscription. */
 const ON_SUBSCRIPTION = `
-SELECT o.id, o.provider_ref, o.status, o.amount_minor FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
+SELECT o.id, o.provider_ref, o.status, o.amount_minor, false AS given FROM operations o JOIN subscriptions s ON s.id = o.subscription_id
 WHERE s.provider_ref = $1`;
 
 type Target = { readonly paymentIntent: string } | { readonly providerSubscription: string };
@@ -102,10 +105,12 @@ export async function listingContext(
     "SELECT captured FROM payments WHERE payment_intent = $1",
     [operation.paymentIntent],
   );
+  // A word makes no effect another operation's; but what it means is no stranger.
+  const given = known.filter((one) => one.given && one.id !== operation.id);
   return {
-    known: referencesOf(known),
+    known: referencesOf(known.filter((one) => !given.includes(one))),
     operations: new Set(known.map(({ id }) => id)),
-    seenBefore: new Set(seen.map(({ provider_ref }) => provider_ref)),
+    seenBefore: new Set([...seen, ...given].flatMap(({ provider_ref: ref }) => (ref === null ? [] : [ref]))),
     capturedMinor: payment?.captured ?? null,
   };
 }

@@ -32,6 +32,7 @@ export {
   takeToCompare,
   unexplainedRefunds,
 } from "./elsewhere-reads.js";
+export { besideWordText, noteBesideWord } from "./beside-word.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
@@ -59,6 +60,7 @@ export {
 } from "./incidents.js";
 export { abandon } from "./join.js";
 export { executeLocal, type LocalRequest } from "./local.js";
+export { confirmedOnWord, lastWord, referenceIsGiven, wordOf } from "./on-word.js";
 export { prepareTurn } from "./prepare.js";
 export { endStaleProposals } from "./proposals.js";
 export {

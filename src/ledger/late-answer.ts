@@ -5,7 +5,9 @@
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { AttemptOutcome, ProviderEffect } from "../domain/evidence.js";
+import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
+import { besideWordText, noteBesideWord } from "./beside-word.js";
 import type { LedgerCtx } from "./context.js";
 import { quarantineEnd } from "./contradiction.js";
 import { recountElsewhere } from "./elsewhere.js";
@@ -13,6 +15,7 @@ import { lockOperation } from "./endings.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { note } from "./note.js";
+import { wordOf } from "./on-word.js";
 import { attemptPatch, effectOf, outcomeJson } from "./outcome.js";
 import type { SettleRequest } from "./types.js";
 
@@ -98,9 +101,21 @@ async function contradicts(
     });
   switch (operation.status) {
     case "CONFIRMED":
-    case "REVERSED":
-      if (effect.ref !== operation.providerRef) await incident("duplicate_effect");
-      return operation;
+    case "REVERSED": {
+      if (effect.ref === operation.providerRef) return operation;
+      if (!isConfirmedOnWord(operation)) {
+        await incident("duplicate_effect");
+        return operation;
+      }
+      const parked = await quarantineEnd(tx, ctx, operation, {
+        actor: "system:dispatch",
+        data: { ref: effect.ref },
+        detail: besideWordText(effect),
+        word: await wordOf(tx, operation.id),
+      });
+      await noteBesideWord(tx, ctx, parked, effect, "late_response");
+      return parked;
+    }
     case "REJECTED": {
       const detail = `An attempt that was taken for not executed made ${effect.ref}.`;
       return quarantineEnd(tx, ctx, operation, {

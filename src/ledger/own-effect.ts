@@ -1,7 +1,9 @@
 /**
  * Whether an effect that an answer names can confirm an operation. An answer need not carry our mark; but an effect that is known
  * before it was asked for, as another refund's or as made elsewhere, is not this one, and one that came to nothing confirms nothing.
+ * What only a person has named as another refund's is not known as that.
  */
+import { referenceIsGiven } from "./on-word.js";
 
 /** SQL, true when it cannot. `operation`: the alias of its row; `ref`: the provider's reference. */
 export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: string }): string => `(
@@ -10,4 +12,5 @@ export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: st
       (x.operation_id = ${o}.id AND x.payload ->> 'status' IN ('failed', 'canceled'))
       OR (x.operation_id IS NULL AND x.at < ${o}.first_claimed_at AND ${o}.kind = 'refund')))
   OR (${o}.kind = 'refund' AND EXISTS (
-    SELECT 1 FROM operations other WHERE other.provider_ref = ${ref} AND other.kind = 'refund' AND other.id <> ${o}.id)))`;
+    SELECT 1 FROM operations other WHERE other.provider_ref = ${ref} AND other.kind = 'refund' AND other.id <> ${o}.id
+      AND NOT ${referenceIsGiven("other")})))`;

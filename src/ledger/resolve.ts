@@ -9,6 +9,7 @@ import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
 import { effectsOf, type ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
 import {
   confirmedCode,
   type Named,
@@ -19,6 +20,7 @@ import {
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
 import { announce } from "./announce.js";
+import { anothersEffect } from "./anothers-effect.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
@@ -59,7 +61,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
     return { outcome: "not_safe", code: "filed_it_themselves", operation };
   }
   const safe = await judge(tx, ctx, operation, request);
-  if (!safe.possible) return { outcome: "not_safe", code: safe.code, operation };
+  if (!safe.possible) return refusal(safe, operation);
 
   const terms = {
     id: ctx.ids.next("res_"),
@@ -131,7 +133,7 @@ async function second(
   const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {
     await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson });
-    return { outcome: "not_safe", code: safe.code, operation };
+    return refusal(safe, operation);
   }
   const applied = await apply(tx, ctx, operation, {
     verb,
@@ -159,7 +161,7 @@ async function judge(
   ctx: LedgerCtx,
   operation: Operation,
   { verb, evidenceRef, probe }: Pick<ResolveRequest, "verb" | "evidenceRef" | "probe">,
-): Promise<Resolving | { possible: false; code: "names_none_shown" }> {
+): Promise<{ possible: true; people: 1 | 2 } | Refusal> {
   const [clocks] = await tx.sql<{ now: Date; last_send_ended_at: Date | null }>(
     "ledger.resolving_clocks",
     CLOCKS,
@@ -177,10 +179,24 @@ async function judge(
     lastSendEndedAt: clocks.last_send_ended_at,
     ...sendTerms(ctx, operation),
   });
-  return judged.possible && verb === "confirm" && namedEffect(probe, evidenceRef) === null
-    ? { possible: false, code: "names_none_shown" }
-    : judged;
+  if (!judged.possible || verb !== "confirm") return judged;
+  const named = namedEffect(probe, evidenceRef);
+  if (named === null) return { possible: false, code: "names_none_shown" };
+  const other = await anothersEffect(tx, operation, named.ref);
+  return other === null ? judged : { possible: false, code: "anothers_effect", other };
 }
+
+type Refusal =
+  | Extract<Resolving, { possible: false }>
+  | { readonly possible: false; readonly code: "names_none_shown" }
+  | { readonly possible: false; readonly code: "anothers_effect"; readonly other: OperationId };
+
+const refusal = (safe: Refusal, operation: Operation): Extract<ResolveResult, { outcome: "not_safe" }> => ({
+  outcome: "not_safe",
+  code: safe.code,
+  operation,
+  ...("other" in safe ? { other: safe.other } : {}),
+});
 
 type Decision = Pick<ResolveRequest, "verb" | "by" | "reason" | "evidenceRef" | "probe"> & {
   readonly resolutionId: string;

@@ -355,12 +355,23 @@ export interface ResolveRequest {
 export type ResolveResult =
   | { readonly outcome: "applied"; readonly resolution: Resolution; readonly operation: Operation }
   | { readonly outcome: "needs_second"; readonly resolution: Resolution }
-  | { readonly outcome: "not_safe"; readonly code: NotSafe; readonly operation: Operation }
+  | {
+      readonly outcome: "not_safe";
+      readonly code: NotSafe;
+      readonly operation: Operation;
+      /** `anothers_effect`: whose. */
+      readonly other?: OperationId;
+    }
   /** An open proposal exists, or the operation moved. */
   | { readonly outcome: "overtaken"; readonly by: string | null; readonly operation: Operation | null };
 
 /** Why not now: as judged by `judgeResolving`, by what is named as the effect (`namedEffect`), or because of who asks. */
-export type NotSafe = ResolvingRefusal | "names_none_shown" | "filed_it_themselves" | "same_person";
+export type NotSafe =
+  | ResolvingRefusal
+  | "names_none_shown"
+  | "anothers_effect"
+  | "filed_it_themselves"
+  | "same_person";
 
 export interface SecondRequest {
   readonly resolutionId: string;

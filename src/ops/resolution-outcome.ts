@@ -87,6 +87,8 @@ export async function told(
     case "not_safe":
       if (result.code === "names_none_shown")
         return { outcome: "invalid", field: "evidence", sentence: `${probe.sentence} ${NAME_ONE}` };
+      if (result.code === "anothers_effect")
+        return { outcome: "invalid", field: "evidence", sentence: anothersSentence(result.other) };
       return {
         outcome: "not_safe",
         operation: result.operation,
@@ -116,7 +118,10 @@ export async function told(
 const NAME_ONE =
   "Name the reference of the one that is this operation, and no other. If none is, it is not confirmed.";
 
-function notSafeSentence(code: Exclude<ledger.NotSafe, "names_none_shown">): string {
+const anothersSentence = (other: string | undefined): string =>
+  `Not done: the reference named is already the effect of operation ${other ?? "of another ticket"}. Name this operation's own. If the other one is wrong, that one is opened again first.`;
+
+function notSafeSentence(code: Exclude<ledger.NotSafe, "names_none_shown" | "anothers_effect">): string {
   switch (code) {
     case "may_still_commit":
       return "Not done: what was sent may still take effect, and nobody can know yet.";

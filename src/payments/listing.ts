@@ -80,7 +80,12 @@ export async function readByRef(ctx: ReadContext, ref: string, options: ReadOpti
   if (!/^[A-Za-z]+_[A-Za-z0-9_-]+$/.test(ref)) {
     return { read: "failed", reason: BAD_REFERENCE, detail: "This is no reference of the provider." };
   }
-  if (ref.startsWith("sub_")) return readSubscription(ctx, ref, options);
+  if (ref.startsWith("sub_")) {
+    const subscription = await readSubscription(ctx, ref, options);
+    return subscription.read === "failed" && subscription.reason === "resource_missing"
+      ? complete(ctx, [])
+      : subscription;
+  }
   const exchange = await ctx.transport.call(remaining(options), async () => {
     await ctx.stripe.refunds.retrieve(ref);
   });

@@ -2,8 +2,9 @@
 import { effectEvidence, takeBack } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
-import { getOperation, openIncident, recordEvidence } from "../ledger/index.js";
+import { confirmedOnWord, getOperation, openIncident, recordEvidence } from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
+import { missingWords } from "./missing-words.js";
 
 /** Asked for one by one in a pass. */
 const MISSED_LIMIT = 1_000;
@@ -19,7 +20,7 @@ const TOLD = `EXISTS (
   SELECT 1 FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect'
     AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id))`;
 
-/** $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed and alive. */
+/** $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed and alive. What rests on a word alone is asked for otherwise. */
 const confirmedAndNotListed = (scope: string): string => `
 SELECT o.id, o.provider_ref, (
     SELECT count(*) FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect')::int AS told
@@ -27,7 +28,7 @@ FROM operations o
 WHERE ${scope} AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND o.provider_ref IS NOT NULL
   AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS l (ref) WHERE l.ref = o.provider_ref)
-  AND NOT ${TOLD}
+  AND NOT ${TOLD} AND NOT ${confirmedOnWord("o")}
 ORDER BY o.created_at DESC, o.id DESC LIMIT $3`;
 
 const SINCE = confirmedAndNotListed("o.created_at >= $1");
@@ -52,7 +53,7 @@ export async function missingEffects(
     "since" in scope ? SINCE : ON_PAYMENT,
     ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, MISSED_LIMIT, listed],
   );
-  let missing = 0;
+  let missing = await missingWords(ctx, scope);
   for (const row of rows) {
     const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
     if (reading.read === "failed" || !reading.effects.every(isDead)) continue;
@@ -75,7 +76,7 @@ export async function missingEffects(
 /** $1 references that are listed and alive. Incidents, closed by now, that told of one of them as missing. */
 const MISSED_BEFORE = `
 SELECT i.id, o.id AS operation, o.provider_ref AS ref FROM incidents i JOIN operations o ON o.id = i.operation_id
-WHERE i.kind = 'missing_effect' AND i.status = 'closed' AND o.provider_ref = ANY($1::text[])
+WHERE i.kind = 'missing_effect' AND i.status = 'closed' AND o.provider_ref = ANY($1::text[]) AND NOT ${confirmedOnWord("o")}
   AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id)`;
 
 /** Keeps that an effect is there again whose absence a person has dealt with. */

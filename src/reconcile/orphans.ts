@@ -4,6 +4,7 @@
  */
 import {
   contradictRejected,
+  judgeBesideWord,
   maybeAliveAgain,
   refreshBalance,
   reportAliveAgain,
@@ -11,6 +12,7 @@ import {
 } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
+import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import {
   getOperation,
@@ -111,9 +113,10 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
   if (isDead(effect) || effect.operationId === null) return false;
   const named: OperationId | null = isOperationId(effect.operationId) ? effect.operationId : null;
   const operation =
-    (named === null ? null : await getOperation(ctx.db, named)) ??
-    (await operationByProviderRef(ctx.db, effect.ref));
+    (named === null ? null : await getOperation(ctx.db, named)) ?? (await confirmedBy(ctx, effect.ref));
   if (operation !== null && isSecond(operation, effect)) {
+    if (isConfirmedOnWord(operation))
+      return (await judgeBesideWord(ctx, operation, effect, "sweep")) === "duplicate";
     await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
     return true;
   }
@@ -153,6 +156,12 @@ async function isAliveAgain(
   if (effect === undefined || !maybeAliveAgain(operation, effect)) return false;
   await reportAliveAgain(ctx, operation, effect, "sweep");
   return true;
+}
+
+/** A person's word explains no effect that carries another id. */
+async function confirmedBy(ctx: ReconcileCtx, ref: string): Promise<Operation | null> {
+  const operation = await operationByProviderRef(ctx.db, ref);
+  return operation === null || isConfirmedOnWord(operation) ? null : operation;
 }
 
 /** What is still open is judged by its reconciler, which sees both. */

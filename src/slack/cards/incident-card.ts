@@ -48,6 +48,8 @@ export interface IncidentView {
   readonly detail: readonly (readonly [string, string])[];
   /** Operations of ours whose outcome is open and that may be what was found: they are decided first. */
   readonly undecided: readonly OperationFacts[];
+  /** It is about what a person's word alone had confirmed. */
+  readonly onWord?: boolean;
   readonly closedBy: string | null;
   readonly closedAt: Date | null;
   readonly closeReason: string | null;
@@ -131,15 +133,31 @@ function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownB
 }
 
 /** What was changed is an operation, or the switch that holds all of its kind. */
-const wordsOf = ({ kind, operation }: IncidentView): IncidentWords =>
-  kind === "row_changed" && operation === null
-    ? {
-        ...incidentWords(kind),
-        meaning:
-          "A freeze was lifted in the database, and nobody had thawed it. Nothing was sent because of that, and it is frozen again.",
-        next: "Find who wrote to the database; then `/ops thaw` if it may go on, and close this.",
-      }
-    : incidentWords(kind);
+const wordsOf = ({ kind, operation, onWord }: IncidentView): IncidentWords => ({
+  ...incidentWords(kind),
+  ...(kind === "row_changed" && operation === null ? LIFTED : {}),
+  ...(onWord === true ? ON_WORD[kind] : {}),
+});
+
+type Rest = Omit<IncidentWords, "title">;
+
+const LIFTED: Rest = {
+  meaning:
+    "A freeze was lifted in the database, and nobody had thawed it. Nothing was sent because of that, and it is frozen again.",
+  next: "Find who wrote to the database; then `/ops thaw` if it may go on, and close this.",
+};
+
+const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
+  missing_effect: {
+    meaning: "We hold this as done on a person's word alone, and the provider does not show it.",
+    next: "Ask whoever confirmed it. If it was not done, press *Open again* on its card (or `/ops reopen ID`) and decide it anew; the customer may not have the money.",
+  },
+  contradiction: {
+    meaning:
+      "This was confirmed on a person's word alone, and the provider shows another effect of it. The case was opened again, and what the provider shows settles it.",
+    next: "Look at it with `/ops show ID`: if it is confirmed by the provider's reference, close this; else decide it on its own card.",
+  },
+};
 
 /** "Duplicate effect", as lists name it. */
 export const incidentTitle = (kind: IncidentKind): string => {

@@ -120,10 +120,14 @@ function toldOf(kind: IncidentKind, detail: JsonObject): JsonObject {
       const { asked: _, ...rest } = detail;
       return rest;
     }
-    case "orphan_effect":
     case "missing_effect":
+    case "contradiction": {
+      // The person's decision is told in its own words.
+      const { resolution: _, ...rest } = detail;
+      return rest;
+    }
+    case "orphan_effect":
     case "duplicate_effect":
-    case "contradiction":
     case "reversed":
     case "late_effect":
     case "freeze_tripped":

@@ -170,6 +170,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     ended: string[];
     ours: string[];
     undecided: OperationId[];
+    given: string | null;
+    given_says: string | null;
     closed_by: string | null;
     closed_at: Date | null;
     close_reason: string | null;
@@ -193,8 +195,9 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
                 WHERE e.payload ->> 'amount' = o.amount_minor::text AND NOT EXISTS (
                     SELECT 1 FROM provider_evidence d WHERE d.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
                   AND NOT EXISTS (SELECT 1 FROM operations c WHERE c.provider_ref = t.ref AND c.status = 'CONFIRMED'))
-              ORDER BY o.created_at, o.id) AS undecided
+              ORDER BY o.created_at, o.id) AS undecided, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
        FROM incidents i
+       LEFT JOIN resolutions g ON g.id = i.detail ->> 'resolution' AND g.operation_id = i.operation_id
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
        LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN customers c ON c.id = r.customer_id WHERE i.id = $1`,
     [id],
@@ -215,6 +218,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ...(row.payment === null || row.detail["payment"] === row.payment
         ? []
         : [["Payment", row.payment] as const]),
+      ...(row.given === null ? [] : wordRows(row.given, row.given_says)),
       ...incidentDetail(row.kind, row.detail, row.currency),
       ...(row.ended.length === 0
         ? []
@@ -224,11 +228,21 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
         : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
     undecided: [...(await readOperations(db, row.undecided)).values()],
+    ...(row.given === null ? {} : { onWord: true }),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
     closeReason: row.close_reason,
     createdAt: row.created_at,
   };
+}
+
+/** What a person gave for it, and that nothing else vouched for it. */
+function wordRows(evidence: string, says: string | null): [label: string, value: string][] {
+  const then = says === "unknown" ? "the provider could not be asked then" : "the provider did not show it then";
+  return [
+    ["Evidence given", evidence],
+    ["Rests on", `a person's word: ${then}`],
+  ];
 }
 
 function customerOf(

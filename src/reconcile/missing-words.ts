@@ -1,0 +1,96 @@
+/** Operations that are confirmed on a person's word alone, and of which the provider shows nothing. */
+import { effectEvidence, judgeBesideWord, seeGiven, takeBack } from "../dispatch/index.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
+import { isConfirmedOnWord } from "../domain/named-evidence.js";
+import type { Operation } from "../domain/operation.js";
+import { confirmedOnWord, getOperation, lastWord, openIncident } from "../ledger/index.js";
+import type { ReconcileCtx } from "./context.js";
+import type { MissingScope } from "./missing.js";
+
+/** Each is a list and perhaps an object to read. */
+const WORDS_LIMIT = 200;
+
+/** $1 scope, $2 lag in milliseconds, $3 rows. Each word is told of once, whatever becomes of its incident. */
+const onWords = (scope: string): string => `
+SELECT o.id, w.word FROM operations o CROSS JOIN LATERAL (SELECT ${lastWord("o.id")} AS word) w
+WHERE ${scope} AND ${confirmedOnWord("o")} AND o.kind = 'refund'
+  AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
+  AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.dedupe_key = 'missing:' || o.id || ':' || w.word)
+ORDER BY o.created_at DESC, o.id DESC LIMIT $3`;
+
+/** A word is as young as the decision, however old the operation. */
+const SINCE = onWords(
+  "o.id IN (SELECT r.operation_id FROM resolutions r WHERE r.verb = 'confirm' AND r.state = 'applied' AND r.updated_at >= $1)",
+);
+const ON_PAYMENT = onWords("o.order_id = (SELECT order_id FROM payments WHERE payment_intent = $1)");
+
+/** Looks for each on its payment's whole list, by its own id, and for what the person named. Returns how many are missing. */
+export async function missingWords(ctx: ReconcileCtx, scope: MissingScope): Promise<number> {
+  const rows = await ctx.db.sql<{ id: OperationId; word: string }>(
+    "since" in scope ? "reconcile.words_since" : "reconcile.words_on_payment",
+    "since" in scope ? SINCE : ON_PAYMENT,
+    ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, WORDS_LIMIT],
+  );
+  let missing = 0;
+  for (const { id, word } of rows) {
+    const operation = await getOperation(ctx.db, id);
+    if (operation === null || !isConfirmedOnWord(operation)) continue;
+    const says = await whatIsMissing(ctx, operation);
+    if (says === null) continue;
+    missing += 1;
+    await ctx.db.tx((tx) =>
+      openIncident(tx, ctx, {
+        kind: "missing_effect",
+        dedupeKey: `missing:${id}:${word}`,
+        operationId: id,
+        paymentId: null,
+        // What a person wrote stays with their decision.
+        detail: { resolution: word, says },
+      }),
+    );
+  }
+  return missing;
+}
+
+/** What the provider says instead of showing it; null: it shows it, or nobody can say. */
+async function whatIsMissing(ctx: ReconcileCtx, operation: Operation): Promise<string | null> {
+  const listing = await ctx.provider.list(operation, { timeoutMs: ctx.timing.providerTimeoutMs });
+  if (listing.read === "failed") return null;
+  const own = listing.effects.filter(({ operationId }) => operationId === operation.id);
+  const alive = own.filter((effect) => !isDead(effect));
+  if (alive.some(({ ref }) => ref === operation.providerRef)) return null;
+  const [shown] = alive;
+  if (shown !== undefined) {
+    await judgeBesideWord(ctx, operation, shown, "sweep");
+    return null;
+  }
+  const given = await seeGiven(ctx, operation);
+  switch (given.is) {
+    case "unread":
+      return null;
+    case "own":
+      return isDead(given.effect) ? endOf(ctx, operation, given.effect) : null;
+    case "anothers":
+      return "nothing of it on this payment; the reference given is another one's";
+    case "nothing":
+      return own[0] === undefined
+        ? "nothing of it on this payment"
+        : `nothing of it on this payment but ${own[0].ref}, which is ${own[0].status}`;
+    default:
+      return given satisfies never;
+  }
+}
+
+/** It failed there after it was confirmed: taken back, as every other. */
+async function endOf(
+  ctx: ReconcileCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+): Promise<string | null> {
+  const back = await takeBack(ctx, operation, effect, {
+    actor: "system:reconcile",
+    evidence: effectEvidence(operation.id, effect, "sweep"),
+  });
+  return back ? null : effect.status;
+}

@@ -1,0 +1,389 @@
+/**
+ * Confirmed on a person's word alone: what they wrote is no known effect. The provider's list of the payment says whether it is true, by
+ * the operation's own id; what it shows instead settles the case, and what it does not show at all is told once.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/app/system.js";
+import { probe } from "../../src/dispatch/index.js";
+import type { OperationId } from "../../src/domain/ids.js";
+import type { Operation } from "../../src/domain/operation.js";
+import { closeIncident, resolve, secondResolve } from "../../src/ledger/index.js";
+import { type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
+import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
+import { signatureHeader } from "../../src/sandbox/payments/index.js";
+import { incidentCard } from "../../src/slack/cards/incident-card.js";
+import { readIncident } from "../../src/slack/views/ops.js";
+import { SECRET_KEY, WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { type CaseWorld, withCaseWorld } from "./case-world.js";
+
+const database = withDatabase();
+const payments = withPaymentsSandbox();
+const build = withCaseWorld(payments);
+const LAG_MS = 700_000;
+let w: CaseWorld;
+let ops: OpsUseCases;
+
+beforeEach(async () => {
+  w = await build(database.db);
+  for (const ref of ["ORD-1", "ORD-2"]) await w.order({ ref, captured: 18_000 });
+  const ctx = w.worker("ops");
+  ops = opsUseCases({
+    db: w.db,
+    ledger: ctx,
+    directory: w.h.people,
+    notices: w.h.ctx.notices,
+    activePolicy: w.h.ctx.activePolicy,
+    log: w.h.ctx.log,
+    maxAttempts: 8,
+    probe: async (operation) => (await probe(ctx, operation)).evidence,
+    reconcile: (id) => reconcileOne(ctx, id, "evidence"),
+    healthParts: async () => [],
+  });
+});
+
+/** Sent, its outcome unknown for too long. `made`: the provider did it all the same. */
+async function parked(order: string, made: boolean): Promise<Operation> {
+  const down = w.control.arm({ kind: "read_down", how: "drop" });
+  const lost = w.control.arm(
+    made
+      ? { kind: "commit_then_drop", onReplay: true, times: null }
+      : { kind: "drop_before_commit", times: null },
+  );
+  const operation = await w.work(w.worker("w"), await w.prepared(order, 2_000n));
+  w.control.disarm(lost);
+  w.control.disarm(down);
+  expect(operation.status).toBe("QUARANTINED");
+  return operation;
+}
+
+const form = ({ id }: Operation, evidenceRef: string) =>
+  ({ ref: id, verb: "confirm", userId: "U_ONC1", reason: "They say it is done.", evidenceRef }) as const;
+
+async function confirmed(operation: Operation, evidence: string): Promise<void> {
+  const outcome = await ops.resolve(form(operation, evidence));
+  expect(outcome).toMatchObject({ outcome: "resolved", operation: { status: "CONFIRMED" } });
+}
+
+/** As `confirmed`, while the provider cannot be read. */
+async function confirmedUnasked(operation: Operation, evidence: string): Promise<void> {
+  const down = w.control.arm({ kind: "read_down", how: "drop" });
+  await confirmed(operation, evidence);
+  w.control.disarm(down);
+}
+
+const incidents = (): Promise<{ id: string; kind: string; operation: string }[]> =>
+  database.db.sql(
+    undefined,
+    "SELECT id, kind, operation_id AS operation FROM incidents ORDER BY created_at, id",
+  );
+const kinds = async (): Promise<string[]> => (await incidents()).map(({ kind }) => kind);
+
+async function cardOf(kind: string): Promise<string> {
+  const found = (await incidents()).find((one) => one.kind === kind);
+  const view = await readIncident(database.db, found?.id ?? "");
+  if (view === null) throw new Error(`no ${kind}`);
+  return JSON.stringify(incidentCard(view).blocks);
+}
+
+const books = async (order: string) => {
+  const [row] = await database.db.sql<{ reserved: number; refunded: number; elsewhere: number }>(
+    undefined,
+    `SELECT reserved::int, refunded::int, refunded_elsewhere::int AS elsewhere FROM payments WHERE payment_intent = $1`,
+    [`pi_${order}`],
+  );
+  return row;
+};
+
+const effectsOf = async (id: OperationId): Promise<string[]> =>
+  (await w.control.effects()).filter((one) => one.operationId === id).map((one) => one.id);
+
+async function refundUnder(operationId: string, order: string, amount: number): Promise<string> {
+  const answer = await fetch(`${payments.sandbox.url}/v1/refunds`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${SECRET_KEY}`, "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({
+      payment_intent: `pi_${order}`,
+      amount: String(amount),
+      "metadata[operation_id]": operationId,
+    }),
+  });
+  expect(answer.status).toBe(200);
+  const { id } = (await answer.json()) as { id: string };
+  return id;
+}
+
+const signed = (body: Buffer): string =>
+  signatureHeader(body.toString("utf8"), WEBHOOK_SECRET, Math.floor(systemClock.now().getTime() / 1000));
+
+async function hearAll(): Promise<void> {
+  for (const { body } of await w.control.events()) {
+    const raw = Buffer.from(body);
+    expect(await w.hear(w.worker("app"), raw, signed(raw))).toBe(200);
+  }
+}
+
+describe("confirmed on a word while the provider shows nothing of it", () => {
+  const told = async (operation: Operation, evidence: string): Promise<void> => {
+    expect(await sweepOrphans(w.worker("s")), "before its time").toMatchObject({ missing: 0 });
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ read: true, missing: 1 });
+    expect(await sweepOrphans(w.worker("t"))).toMatchObject({ missing: 0 });
+    expect((await incidents()).filter(({ kind }) => kind === "missing_effect")).toMatchObject([
+      { operation: operation.id },
+    ]);
+    const card = await cardOf("missing_effect");
+    expect(card).toContain(evidence);
+    expect(card).toContain("a person's word");
+    expect(card).toContain("Open again");
+    expect(card).not.toContain("Provider reference");
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED" });
+    expect(await effectsOf(operation.id)).toEqual([]);
+    await w.intact();
+  };
+
+  it.each(["TCK-9", "customer says so", "re_neverMade", "sub_neverMade", "Statement of 3 May, line 12"])(
+    "with the evidence %s: one incident, which says whose word it is",
+    async (evidence) => {
+      const operation = await parked("ORD-1", false);
+      await confirmed(operation, evidence);
+      await told(operation, evidence);
+      expect(await w.committed()).toBe(0);
+      // No text that a person wrote stays in the log.
+      expect(
+        await database.db.sql(undefined, "SELECT body FROM operation_events WHERE body LIKE $1", [
+          `%${evidence}%`,
+        ]),
+      ).toEqual([]);
+    },
+  );
+
+  it("with the reference of another payment's refund: it is alive, and not this one's", async () => {
+    const operation = await parked("ORD-1", false);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-2", amount: 2_000 });
+    const [foreign] = await w.control.effects();
+    await confirmed(operation, foreign?.id ?? "");
+    await told(operation, foreign?.id ?? "");
+    expect(await w.committed()).toBe(1);
+  });
+
+  it("with another operation's reference that the ledger did not hold yet", async () => {
+    const operation = await parked("ORD-1", false);
+    const other = await parked("ORD-2", true);
+    const [ref = ""] = await effectsOf(other.id);
+    await confirmed(operation, ref);
+    // Its own operation is confirmed by it all the same.
+    await reconcileOne(w.worker("w"), other.id, "evidence");
+    expect(await w.now(other.id)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
+    await told(operation, ref);
+    expect(await w.committed()).toBe(1);
+  });
+
+  it("closed, opened again and confirmed on another word: told anew", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmed(operation, "TCK-9");
+    await told(operation, "TCK-9");
+    const [first] = await incidents();
+    await database.db.tx((tx) =>
+      closeIncident(tx, w.worker("ops"), { id: first?.id ?? "", by: "U_ONC1", reason: "looked" }),
+    );
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    const request = { ref: operation.id, userId: "U_ONC1", reason: "a wrong click", evidenceRef: "note" };
+    expect(await ops.reopen(request)).toMatchObject({ outcome: "reopened" });
+    await confirmed(operation, "TCK-10");
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await kinds()).toEqual(["missing_effect", "missing_effect"]);
+    await w.intact();
+  });
+
+  it("says nothing while the list cannot be read", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmed(operation, "TCK-9");
+    await w.advance(LAG_MS);
+    const ctx = w.worker("s");
+    const unread = { read: "failed", reason: "timeout", detail: "no answer" } as const;
+    await sweepOrphans({ ...ctx, provider: { ...ctx.provider, list: async () => unread } });
+    expect(await kinds()).toEqual([]);
+  });
+
+  it("is settled where a refund that carries no id, of this payment and amount, was meant", async () => {
+    const operation = await parked("ORD-1", false);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
+    const [made] = await w.control.effects();
+    await confirmedUnasked(operation, made?.id ?? "");
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect(await kinds()).toEqual([]);
+  });
+});
+
+describe("confirmed by a reference that is another operation's own effect", () => {
+  it("is refused with that operation's name, and nothing moves", async () => {
+    const operation = await parked("ORD-1", false);
+    const other = await w.work(w.worker("w"), await w.prepared("ORD-2", 2_000n));
+    const outcome = await ops.resolve(form(operation, `seen: ${other.providerRef}`));
+    expect(outcome).toMatchObject({
+      outcome: "invalid",
+      field: "evidence",
+      sentence: expect.stringContaining(other.id),
+    });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", providerRef: null });
+    expect(
+      await database.db.sql(undefined, "SELECT id FROM operations WHERE provider_ref = $1", [
+        other.providerRef,
+      ]),
+    ).toEqual([{ id: other.id }]);
+    expect(await w.committed()).toBe(1);
+    await w.intact();
+  });
+
+  it("is refused to the second person too, where it became another's meanwhile", async () => {
+    const operation = await parked("ORD-1", false);
+    const other = await parked("ORD-2", true);
+    const [ref = ""] = await effectsOf(other.id);
+    const ctx = w.worker("ops");
+    const asked = await resolve(ctx, {
+      operationId: operation.id,
+      expectedVersion: operation.version,
+      verb: "confirm",
+      by: "U_ONC1",
+      reason: "seen",
+      evidenceRef: ref,
+      probe: { says: "absent" },
+      needsSecond: true,
+      secondWithinMs: 60_000,
+    });
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    await reconcileOne(w.worker("w"), other.id, "evidence");
+    const agreed = await secondResolve(ctx, {
+      resolutionId: asked.resolution.id,
+      by: "U_ONC2",
+      verdict: "agree",
+      note: null,
+      probe: { says: "absent" },
+    });
+    expect(agreed).toMatchObject({ outcome: "not_safe", code: "anothers_effect", other: other.id });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    await w.intact();
+  });
+
+  it("two people at two operations with one reference: one of them is refused", async () => {
+    const [one, two] = [await parked("ORD-1", false), await parked("ORD-2", false)];
+    const outcomes = await Promise.all([
+      ops.resolve(form(one, "re_shared")),
+      ops.resolve(form(two, "re_shared")),
+    ]);
+    expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(["invalid", "resolved"]);
+  });
+
+  it("a ticket's number is no reference: it may stand for several", async () => {
+    const [one, two] = [await parked("ORD-1", false), await parked("ORD-2", false)];
+    await confirmed(one, "TCK-9");
+    await confirmed(two, "TCK-9");
+  });
+});
+
+describe("a wrong reference given while the provider could not be read", () => {
+  /** What the provider showed is judged by the reconciler, as a wake-up does. */
+  const corrected = async (id: OperationId, ref: string): Promise<void> => {
+    expect(await w.now(id)).toMatchObject({ status: "QUARANTINED" });
+    await w.look(w.worker("w"), id);
+    expect(await w.now(id)).toMatchObject({
+      status: "CONFIRMED",
+      providerRef: ref,
+      resolvedByPerson: false,
+      result: { code: "confirmed", providerRef: ref },
+    });
+    expect(await kinds()).toEqual(["contradiction"]);
+    expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 0 });
+    expect(await w.committed()).toBe(1);
+    await w.intact();
+  };
+
+  it.each(["re_typo", "TCK-9"])("%s: a sweep finds the one effect, and it is the operation's", async (word) => {
+    const operation = await parked("ORD-1", true);
+    await confirmedUnasked(operation, word);
+    const [ref = ""] = await effectsOf(operation.id);
+    await sweepOrphans(w.worker("s"));
+    await corrected(operation.id, ref);
+    await sweepOrphans(w.worker("s"));
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
+    expect(await kinds()).toEqual(["contradiction"]);
+    const card = await cardOf("contradiction");
+    expect(card).toContain("a person's word");
+    expect(card).toContain(word);
+  });
+
+  it("a webhook tells of the one effect: the same", async () => {
+    const operation = await parked("ORD-1", true);
+    await confirmedUnasked(operation, "re_typo");
+    const [ref = ""] = await effectsOf(operation.id);
+    await hearAll();
+    await corrected(operation.id, ref);
+    await hearAll();
+    expect(await kinds()).toEqual(["contradiction"]);
+  });
+
+  it("the payment is read whole, days later: the same", async () => {
+    const operation = await parked("ORD-1", true);
+    await confirmedUnasked(operation, "re_typo");
+    const [ref = ""] = await effectsOf(operation.id);
+    await w.advance(3 * 24 * 3_600_000);
+    await sweepOrphans(w.worker("s"));
+    await corrected(operation.id, ref);
+  });
+
+  it("another operation's refund was named, and its own is shown: each has its own", async () => {
+    const operation = await parked("ORD-1", true);
+    const other = await parked("ORD-2", true);
+    const [[mine = ""], [its = ""]] = [await effectsOf(operation.id), await effectsOf(other.id)];
+    await confirmedUnasked(operation, its);
+    await sweepOrphans(w.worker("s"));
+    await w.look(w.worker("w"), operation.id);
+    await reconcileOne(w.worker("w"), other.id, "evidence");
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: mine });
+    expect(await w.now(other.id)).toMatchObject({ status: "CONFIRMED", providerRef: its });
+    expect(await kinds()).toEqual(["contradiction"]);
+    expect(await w.committed()).toBe(2);
+    await w.intact();
+  });
+
+  it("the right reference was given: nothing is found", async () => {
+    const operation = await parked("ORD-1", true);
+    const [ref = ""] = await effectsOf(operation.id);
+    await confirmedUnasked(operation, ref);
+    await hearAll();
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
+    expect(await kinds()).toEqual([]);
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
+  });
+});
+
+describe("two effects at the provider of an operation that was confirmed on a word", () => {
+  it.each(["the first", "the second"])("%s was named: the other is a duplicate", async (named) => {
+    const operation = await parked("ORD-1", true);
+    const [first = ""] = await effectsOf(operation.id);
+    const second = await refundUnder(operation.id, "ORD-1", 2_000);
+    await confirmedUnasked(operation, named === "the first" ? first : second);
+    await sweepOrphans(w.worker("s"));
+    await hearAll();
+    expect(await kinds()).toEqual(["duplicate_effect"]);
+    expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 2_000 });
+    expect(await w.committed()).toBe(2);
+    await w.intact();
+  });
+
+  it("neither was named: a person has it again, and the duplicate is told", async () => {
+    const operation = await parked("ORD-1", true);
+    await refundUnder(operation.id, "ORD-1", 2_000);
+    await confirmedUnasked(operation, "re_typo");
+    await sweepOrphans(w.worker("s"));
+    expect(await w.look(w.worker("w"), operation.id)).toMatchObject({ status: "QUARANTINED" });
+    expect((await kinds()).sort()).toEqual(["contradiction", "duplicate_effect"]);
+    expect(await w.committed()).toBe(2);
+    await w.intact();
+  });
+});
