@@ -4,7 +4,13 @@
  */
 import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
-import { besideWordText, contradict, noteBesideWord, operationByProviderRef, wordOf } from "../ledger/index.js";
+import {
+  besideWordText,
+  contradict,
+  noteBesideWord,
+  operationByProviderRef,
+  wordOf,
+} from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { effectEvidence } from "./effect-evidence.js";

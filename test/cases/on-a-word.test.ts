@@ -301,20 +301,23 @@ describe("a wrong reference given while the provider could not be read", () => {
     await w.intact();
   };
 
-  it.each(["re_typo", "TCK-9"])("%s: a sweep finds the one effect, and it is the operation's", async (word) => {
-    const operation = await parked("ORD-1", true);
-    await confirmedUnasked(operation, word);
-    const [ref = ""] = await effectsOf(operation.id);
-    await sweepOrphans(w.worker("s"));
-    await corrected(operation.id, ref);
-    await sweepOrphans(w.worker("s"));
-    await w.advance(LAG_MS);
-    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
-    expect(await kinds()).toEqual(["contradiction"]);
-    const card = await cardOf("contradiction");
-    expect(card).toContain("a person's word");
-    expect(card).toContain(word);
-  });
+  it.each(["re_typo", "TCK-9"])(
+    "%s: a sweep finds the one effect, and it is the operation's",
+    async (word) => {
+      const operation = await parked("ORD-1", true);
+      await confirmedUnasked(operation, word);
+      const [ref = ""] = await effectsOf(operation.id);
+      await sweepOrphans(w.worker("s"));
+      await corrected(operation.id, ref);
+      await sweepOrphans(w.worker("s"));
+      await w.advance(LAG_MS);
+      expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
+      expect(await kinds()).toEqual(["contradiction"]);
+      const card = await cardOf("contradiction");
+      expect(card).toContain("a person's word");
+      expect(card).toContain(word);
+    },
+  );
 
   it("a webhook tells of the one effect: the same", async () => {
     const operation = await parked("ORD-1", true);

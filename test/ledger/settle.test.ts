@@ -227,6 +227,44 @@ describe("an answer from a lost lease", () => {
     expect((await ledger.takeForReconcile(ctx, due))?.operation.status).toBe("RECONCILING");
   });
 
+  test("with another reference than only a person named: no duplicate; a reconciler settles it by what the provider shows", async () => {
+    const ctx = await openShop(database.db);
+    const lost = await claimed(ctx, await prepared(ctx), { leaseMs: 1_000 });
+    await passTime(ctx.db, 2_000);
+    const parked = await decide(ctx, await taken(ctx, lost.operation), {
+      do: "quarantine",
+      reason: "unknown_too_long",
+      detail: "nobody answers",
+    });
+    await ledger.resolve(ctx, {
+      operationId: lost.operation.id,
+      expectedVersion: parked.operation?.version ?? 0n,
+      verb: "confirm",
+      by: "U_ONC1",
+      reason: "They say it is done.",
+      evidenceRef: "re_typo",
+      probe: { says: "unknown", reason: "nobody answers" },
+      needsSecond: false,
+      secondWithinMs: 60_000,
+    });
+    const late = await settle(ctx, lost, outcomes.committed(lost.operation));
+    expect(late.operation).toMatchObject({ status: "QUARANTINED" });
+    expect((await ledger.listIncidents(ctx.db, {})).rows).toMatchObject([
+      {
+        kind: "contradiction",
+        operationId: lost.operation.id,
+        detail: { resolution: expect.stringMatching(/^res_/) },
+      },
+    ]);
+    const due = { operationId: lost.operation.id, worker: "r2", because: "due" } as const;
+    const again = await ledger.takeForReconcile(ctx, due);
+    if (again === null) throw new Error("nobody could take it");
+    const { ref } = effectFor(lost.operation);
+    await decide(ctx, again, { do: "confirm", effect: effectFor(lost.operation) });
+    expect(await reread(ctx.db, lost.operation)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("with another reference than the confirmed one is a duplicate: an incident, once, and the state stays", async () => {
     const ctx = await openShop(database.db);
     const lost = await claimed(ctx, await prepared(ctx), { leaseMs: 1_000 });

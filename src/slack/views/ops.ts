@@ -238,7 +238,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
 
 /** What a person gave for it, and that nothing else vouched for it. */
 function wordRows(evidence: string, says: string | null): [label: string, value: string][] {
-  const then = says === "unknown" ? "the provider could not be asked then" : "the provider did not show it then";
+  const then =
+    says === "unknown" ? "the provider could not be asked then" : "the provider did not show it then";
   return [
     ["Evidence given", evidence],
     ["Rests on", `a person's word: ${then}`],
