@@ -13,3 +13,6 @@ export interface ReconcileCtx extends DispatchCtx {
     readonly orphanLagMs: number;
   };
 }
+
+/** Which operations: those of the sweep's window, or all of one payment. */
+export type MissingScope = { readonly since: Date } | { readonly paymentIntent: string };

@@ -5,8 +5,7 @@ import type { OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { confirmedOnWord, getOperation, lastWord, openIncident } from "../ledger/index.js";
-import type { ReconcileCtx } from "./context.js";
-import type { MissingScope } from "./missing.js";
+import type { MissingScope, ReconcileCtx } from "./context.js";
 
 /** Each is a list and perhaps an object to read. */
 const WORDS_LIMIT = 200;

@@ -3,14 +3,11 @@ import { effectEvidence, takeBack } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { confirmedOnWord, getOperation, openIncident, recordEvidence } from "../ledger/index.js";
-import type { ReconcileCtx } from "./context.js";
+import type { MissingScope, ReconcileCtx } from "./context.js";
 import { missingWords } from "./missing-words.js";
 
 /** Asked for one by one in a pass. */
 const MISSED_LIMIT = 1_000;
-
-/** Which operations: those of the sweep's window, or all of one payment. */
-export type MissingScope = { readonly since: Date } | { readonly paymentIntent: string };
 
 /**
  * SQL: operation `o` was told of as missing, and has not been shown since. What was closed, shown again and goes missing once more is
