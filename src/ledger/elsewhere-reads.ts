@@ -62,13 +62,17 @@ export async function unexplainedRefunds(
   );
   const dead = await on.sql<{ ref: string }>("ledger.known_dead", DEAD, [effects.map(({ ref }) => ref)]);
   const gone = new Set(dead.map(({ ref }) => ref));
+  const marks = new Map(effects.map(({ ref, operationId }) => [ref, operationId] as const));
+  // A word covers no effect that carries another id.
+  const isAnothers = ({ id, given, provider_ref: ref }: Known): boolean =>
+    given && ref !== null && (marks.get(ref) ?? id) !== id;
   return uncovered(
     effects.filter(({ ref }) => !gone.has(ref)),
     known.map((one) => ({
       id: one.id,
       status: one.status,
       amountMinor: one.amount_minor,
-      providerRef: one.provider_ref,
+      providerRef: isAnothers(one) ? null : one.provider_ref,
     })),
     payment?.currency ?? null,
   );

@@ -8,7 +8,7 @@ import { probe } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { closeIncident, resolve, secondResolve } from "../../src/ledger/index.js";
-import { type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
+import { checkTrips, type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
 import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
 import { signatureHeader } from "../../src/sandbox/payments/index.js";
 import { incidentCard } from "../../src/slack/cards/incident-card.js";
@@ -43,14 +43,14 @@ beforeEach(async () => {
 });
 
 /** Sent, its outcome unknown for too long. `made`: the provider did it all the same. */
-async function parked(order: string, made: boolean): Promise<Operation> {
+async function parked(order: string, made: boolean, amount = 2_000n): Promise<Operation> {
   const down = w.control.arm({ kind: "read_down", how: "drop" });
   const lost = w.control.arm(
     made
       ? { kind: "commit_then_drop", onReplay: true, times: null }
       : { kind: "drop_before_commit", times: null },
   );
-  const operation = await w.work(w.worker("w"), await w.prepared(order, 2_000n));
+  const operation = await w.work(w.worker("w"), await w.prepared(order, amount));
   w.control.disarm(lost);
   w.control.disarm(down);
   expect(operation.status).toBe("QUARANTINED");
@@ -296,6 +296,7 @@ describe("a wrong reference given while the provider could not be read", () => {
       result: { code: "confirmed", providerRef: ref },
     });
     expect(await kinds()).toEqual(["contradiction"]);
+    expect(await checkTrips({ ...w.h.ctx, ledger: w.worker("ops") })).toEqual([]);
     expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 0 });
     expect(await w.committed()).toBe(1);
     await w.intact();
@@ -307,8 +308,13 @@ describe("a wrong reference given while the provider could not be read", () => {
       const operation = await parked("ORD-1", true);
       await confirmedUnasked(operation, word);
       const [ref = ""] = await effectsOf(operation.id);
+      const before = (await w.told()).length;
       await sweepOrphans(w.worker("s"));
       await corrected(operation.id, ref);
+      // The thread hears that it was opened again, and what it is now: no more on a word.
+      const heard = (await w.told()).slice(before);
+      expect(heard).toHaveLength(2);
+      expect(heard.at(-1)).not.toContain("on-call's word");
       await sweepOrphans(w.worker("s"));
       await w.advance(LAG_MS);
       expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
@@ -350,6 +356,35 @@ describe("a wrong reference given while the provider could not be read", () => {
     expect(await w.now(other.id)).toMatchObject({ status: "CONFIRMED", providerRef: its });
     expect(await kinds()).toEqual(["contradiction"]);
     expect(await w.committed()).toBe(2);
+    await w.intact();
+  });
+
+  it("another's refund on the same payment was named: its money is counted once", async () => {
+    const operation = await parked("ORD-1", true);
+    const other = await parked("ORD-1", false, 1_000n);
+    const [ref = ""] = await effectsOf(operation.id);
+    await confirmedUnasked(other, ref);
+    await sweepOrphans(w.worker("s"));
+    expect(await books("ORD-1")).toEqual({ reserved: 2_000, refunded: 1_000, elsewhere: 0 });
+    await reconcileOne(w.worker("w"), operation.id, "evidence");
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 3_000, elsewhere: 0 });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", operation: other.id }]);
+    expect(await w.committed()).toBe(1);
+    await w.intact();
+  });
+
+  it("the right reference was given, and it fails there later: taken back", async () => {
+    const operation = await parked("ORD-1", true);
+    const [ref = ""] = await effectsOf(operation.id);
+    await confirmedUnasked(operation, ref);
+    await w.control.advanceRefund(ref, { status: "failed" });
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    expect(await w.now(operation.id)).toMatchObject({ status: "REVERSED" });
+    expect(await kinds()).toEqual(["reversed"]);
     await w.intact();
   });
 
