@@ -3,7 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { ApprovalId, OperationId } from "../domain/ids.js";
 import { recordSubjectEvent } from "./subject-events.js";
 import { actorName, textName } from "./subjects.js";
-import type { Resolution } from "./types.js";
+import { REFUSED_BY, type Resolution } from "./types.js";
 
 /** An approval is asked for: what it takes to give it. Joins the transaction that makes its row. */
 export function recordAsked(
@@ -63,6 +63,7 @@ export async function recordProposed(tx: Tx, proposal: Resolution): Promise<void
 
 /** How it ended, and by whom. Joins the transaction that ends it. */
 export async function recordProposalEnded(tx: Tx, ended: Resolution): Promise<void> {
+  const refusal = ended.probe[REFUSED_BY];
   await recordSubjectEvent(tx, {
     subject: `resolution:${ended.id}`,
     type: "resolution_ended",
@@ -71,6 +72,7 @@ export async function recordProposalEnded(tx: Tx, ended: Resolution): Promise<vo
       state: ended.state,
       verdict: ended.secondVerdict,
       second: ended.secondBy === null ? null : await actorName(tx, `slack:${ended.secondBy}`),
+      ...(refusal === undefined ? {} : { refusal }),
     },
   });
 }

@@ -5,7 +5,7 @@ import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { OperationStatus } from "../domain/operation.js";
 import { hiddenHash, reveal } from "./subjects.js";
-import type { OperationEvent, Waiter } from "./types.js";
+import type { OperationEvent, StoryEvent, Waiter } from "./types.js";
 
 interface Row {
   id: bigint;
@@ -32,7 +32,31 @@ export const ERASED = "erased";
 
 /** All events of an operation, first to last; people and their texts by name, or `erased`. */
 export async function eventsOf(on: SqlRunner, id: OperationId): Promise<OperationEvent[]> {
-  const rows = await on.sql<Row>("ledger.events", EVENTS, [id]);
+  return toEvents(on, await on.sql<Row>("ledger.events", EVENTS, [id]));
+}
+
+/** $1 operation. What the log tells of requests for a second person about it, each in a chain of its own. */
+const PROPOSALS = `
+SELECT e.id, r.operation_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type, e.from_status, e.to_status, e.actor, e.attempt, e.body,
+       e.prev_hash, e.hash
+FROM resolutions r JOIN operation_events e ON e.subject = 'resolution:' || r.id
+WHERE r.operation_id = $1 ORDER BY e.id`;
+
+/**
+ * Its events and, where they fall, the requests for a second person with how they ended. What was applied is an event of the operation
+ * itself, which names both people.
+ */
+export async function storyOf(on: SqlRunner, id: OperationId): Promise<StoryEvent[]> {
+  const own = await eventsOf(on, id);
+  const asked = await toEvents(on, await on.sql<Row>("ledger.proposals_told", PROPOSALS, [id]));
+  const beside = asked
+    .filter(({ data }) => data["state"] !== "applied")
+    .map((event) => ({ ...event, seq: null }));
+  // Sorting keeps what is of one moment as it comes: the chain's own order first.
+  return [...own, ...beside].sort((one, other) => Date.parse(one.at) - Date.parse(other.at));
+}
+
+async function toEvents(on: SqlRunner, rows: readonly Row[]): Promise<OperationEvent[]> {
   const events = rows.map((row) => ({ row, data: dataOf(row.body) }));
   const hashes = new Set<string>();
   for (const { row, data } of events) {

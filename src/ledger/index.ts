@@ -34,7 +34,7 @@ export {
   unexplainedRefunds,
 } from "./elsewhere-reads.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
-export { eventsOf, waitersOf } from "./events.js";
+export { eventsOf, storyOf, waitersOf } from "./events.js";
 export { evidenceOf, recordEvidence } from "./evidence.js";
 export {
   agreeThaw,
@@ -82,3 +82,4 @@ export { settle } from "./settle.js";
 export { recordPolicyActivated } from "./subject-events.js";
 export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";
+export { REFUSED_BY } from "./types.js";

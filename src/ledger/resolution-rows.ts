@@ -3,7 +3,7 @@ import type { SqlRunner, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
-import type { Resolution, ResolutionState, ResolutionVerb } from "./types.js";
+import { REFUSED_BY, type Resolution, type ResolutionState, type ResolutionVerb } from "./types.js";
 
 interface Row {
   id: string;
@@ -64,12 +64,12 @@ export async function insertResolution(tx: Tx, made: NewResolution): Promise<Res
   return toResolution(row);
 }
 
-/** $1 resolution, $2 state, $3 second person, $4 their verdict, $5 their note, $6 version. Only a proposal that is still open. */
+/** $1 resolution, $2 state, $3 second person, $4 their verdict, $5 their note, $6 version, $7 what is added to what was shown. Only a proposal that is still open. */
 const CLOSE = `
 UPDATE resolutions
 SET state = $2, second_by = COALESCE($3, second_by), second_verdict = COALESCE($4, second_verdict),
     second_note = COALESCE($5, second_note), operation_version = COALESCE($6::bigint, operation_version),
-    updated_at = countersign_now()
+    probe = probe || $7::jsonb, updated_at = countersign_now()
 WHERE id = $1 AND state = 'proposed'
 RETURNING ${COLUMNS}`;
 
@@ -81,6 +81,8 @@ export async function closeResolution(
     state: Exclude<ResolutionState, "proposed">;
     second: { by: string; verdict: "agree" | "disagree"; note: string | null } | null;
     operationVersion?: bigint;
+    /** Of a refusal at the agreement. */
+    refusal?: { code: string; shown: JsonObject; other?: string };
   },
 ): Promise<Resolution | null> {
   const [row] = await tx.sql<Row>("ledger.close_resolution", CLOSE, [
@@ -90,6 +92,7 @@ export async function closeResolution(
     end.second?.verdict ?? null,
     end.second?.note ?? null,
     end.operationVersion ?? null,
+    JSON.stringify(end.refusal === undefined ? {} : { [REFUSED_BY]: end.refusal }),
   ]);
   return row === undefined ? null : toResolution(row);
 }

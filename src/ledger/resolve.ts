@@ -132,7 +132,13 @@ async function second(
   const { evidenceRef } = proposal;
   const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {
-    await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson });
+    const shown = toJsonObject(request.probe);
+    const why = {
+      code: safe.code,
+      shown,
+      ...("other" in safe ? { other: safe.other } : {}),
+    };
+    await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson, refusal: why });
     return refusal(safe, operation);
   }
   const applied = await apply(tx, ctx, operation, {

@@ -315,6 +315,9 @@ export type ResolveVerb = "confirm" | "reject" | "retry";
 export type ResolutionVerb = ResolveVerb | "reopen";
 export type ResolutionState = "proposed" | "applied" | "disagreed" | "refused" | "superseded" | "expired";
 
+/** In a resolution's `probe`: why it was refused at the agreement (`code`), and what the provider showed then (`shown`). */
+export const REFUSED_BY = "refusedBy";
+
 export interface Resolution {
   readonly id: string;
   readonly operationId: OperationId;
@@ -440,6 +443,9 @@ export interface OperationEvent {
   readonly prevHash: string;
   readonly hash: string;
 }
+
+/** An event of the operation's own chain, or, without a number in it, one of a request about it. */
+export type StoryEvent = Omit<OperationEvent, "seq"> & { readonly seq: number | null };
 
 export interface Waiter {
   readonly runId: RunId;

@@ -23,7 +23,7 @@ export type { LookContext, OpsContext } from "./context.js";
 export { verbsLeft, WAIT_FOR_PENDING } from "./explain.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
-export { resolutionRemark, storedProbe } from "./resolution-view.js";
+export { resolutionRemark, storedProbe, storedRefusal } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";

@@ -5,7 +5,8 @@ import { amountToJson } from "../domain/money.js";
 import type { Operation } from "../domain/operation.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
-import { isResolvable, KEY_IS_OVER } from "./explain.js";
+import { isResolvable } from "./explain.js";
+import { anothersSentence, NAME_ONE, notSafeSentence } from "./not-safe.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import type { ResolveOutcome, ResolveVerb } from "./types.js";
 
@@ -112,35 +113,6 @@ export async function told(
     }
     default:
       return assertNever(result);
-  }
-}
-
-const NAME_ONE =
-  "Name the reference of the one that is this operation, and no other. If none is, it is not confirmed.";
-
-const anothersSentence = (other: string | undefined): string =>
-  `Not done: the reference named is already the effect of operation ${other ?? "of another ticket"}. Name this operation's own. If the other one is wrong, that one is opened again first.`;
-
-function notSafeSentence(code: Exclude<ledger.NotSafe, "names_none_shown" | "anothers_effect">): string {
-  switch (code) {
-    case "may_still_commit":
-      return "Not done: what was sent may still take effect, and nobody can know yet.";
-    case "wrong_state":
-      return "Not done: its state does not allow it.";
-    case "filed_it_themselves":
-      return "Not done: you asked for this yourself.";
-    case "not_as_asked":
-      return "Not done: that is not what was asked for, so it is never confirmed. Two people may reject it; what was made instead then counts as refunded elsewhere.";
-    case "evidence_contradicts":
-      return "Not done: the provider shows otherwise.";
-    case "key_expired":
-      return `Not done: ${KEY_IS_OVER}`;
-    case "nobody_can_know":
-      return "Not done: the provider does not show what happened, so nobody can know yet.";
-    case "same_person":
-      return "Not done: a second person must agree.";
-    default:
-      return assertNever(code, "reason");
   }
 }
 

@@ -3,7 +3,8 @@ import { assertNever } from "../domain/assert-never.js";
 import { effectWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import { remarkOn } from "../domain/named-evidence.js";
-import type { Resolution } from "../ledger/index.js";
+import { REFUSED_BY, type Resolution } from "../ledger/index.js";
+import { refusedSentence } from "./not-safe.js";
 import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
 
@@ -17,6 +18,7 @@ export function resolutionView(row: Resolution): ResolutionView {
     reason: row.reason,
     evidenceRef: row.evidenceRef,
     probe: storedProbe(row.probe),
+    refusal: storedRefusal(row.probe),
     secondBy: row.secondBy,
     secondVerdict: row.secondVerdict,
     secondNote: row.secondNote,
@@ -99,6 +101,18 @@ export function storedProbe(stored: Resolution["probe"]): ProbeView | null {
         ? sentence
         : (foundSentence(stored) ?? `The provider said: ${says.replaceAll("_", " ")}.`),
   };
+}
+
+/** Why a request was refused at the agreement, and what the provider showed then, in sentences; null: it was not, or that was not kept. */
+export function storedRefusal(stored: Resolution["probe"]): string | null {
+  const refusal = stored[REFUSED_BY];
+  if (typeof refusal !== "object" || refusal === null || Array.isArray(refusal)) return null;
+  const { code, shown, other } = refusal;
+  const found = shown === undefined ? null : foundSentence(shown);
+  return [
+    ...(found === null ? [] : [found]),
+    refusedSentence(typeof code === "string" ? code : "", typeof other === "string" ? other : undefined),
+  ].join(" ");
 }
 
 function refOf(effect: unknown): unknown {

@@ -11,6 +11,7 @@ import type { Json } from "../domain/json.js";
 import { formatMoney, isCurrency } from "../domain/money.js";
 import { quarantineWords } from "../domain/quarantine-words.js";
 import { asSentence } from "../domain/text/sentence.js";
+import { refusedSentence } from "./not-safe.js";
 import type { EventView } from "./types.js";
 
 /** A person by Slack user id, or one of our parts in words ("worker host:12"). */
@@ -25,7 +26,7 @@ export interface VoteTold {
 }
 
 export interface TimelineEntry {
-  readonly seq: number;
+  readonly seq: number | null;
   readonly at: Date;
   readonly what: string;
   readonly by: Doer;
@@ -47,7 +48,8 @@ export function timelineEntry(event: EventView): TimelineEntry {
     at: event.at,
     what: whatHappened(event, data),
     by: doer(event, data),
-    second: data.second === null ? null : personOf(data.second),
+    // Of a request's end, the second person is who did it.
+    second: data.second === null || event.type === "resolution_ended" ? null : personOf(data.second),
     votes: data.votes,
     evidence: evidenceSentences(event, data),
   };
@@ -110,6 +112,11 @@ const Data = z
     resolution: word,
     was: word,
     to: word,
+    state: word,
+    refusal: z
+      .object({ code: z.string(), shown: z.unknown(), other: z.string().optional() })
+      .nullish()
+      .catch(null),
     ticket: word,
     run: word,
     order: word,
@@ -121,7 +128,10 @@ const Data = z
     votes: z.array(Vote).catch([]),
     changes: z.array(z.unknown()).catch([]),
     move: z.object({ do: word, why: word, reason: word, detail: word }).nullish().catch(null),
-    evidence: Found.nullish().catch(null),
+    evidence: z
+      .union([Found, z.string().transform((reference) => Found.parse({ reference }))])
+      .nullish()
+      .catch(null),
   })
   .catch(() => EMPTY);
 type Data = z.output<typeof Data>;
@@ -137,6 +147,8 @@ const EMPTY: Data = {
   resolution: null,
   was: null,
   to: null,
+  state: null,
+  refusal: null,
   ticket: null,
   run: null,
   order: null,
@@ -246,10 +258,35 @@ function whatHappened(event: EventView, data: Data): string {
       return "Taken over from a worker whose time was over.";
     case "authorise":
       return "A person authorised sending it again under the same key.";
+    case "resolution_proposed":
+      return `${VERBS[data.verb ?? ""] ?? "A decision"} was asked for; it waits for a second person.`;
+    case "resolution_ended":
+      return proposalEnd(data.state);
     case "approval_voided":
       return "Its approval died, because what was shown no longer holds; a new card takes its place.";
     default:
       return event.type.replaceAll("_", " ");
+  }
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  confirm: "Confirm committed",
+  reject: "Reject",
+  retry: "Authorise retry",
+};
+
+function proposalEnd(state: string | null): string {
+  switch (state) {
+    case "refused":
+      return "The second person agreed, and it was refused: nothing was done.";
+    case "disagreed":
+      return "The second person disagreed: nothing was done.";
+    case "expired":
+      return "No second person answered in time: nothing was done.";
+    case "superseded":
+      return "The operation moved before a second person answered: the request is void.";
+    default:
+      return "The request for a second person ended.";
   }
 }
 
@@ -288,9 +325,17 @@ function evidenceSentences(event: EventView, data: Data): string[] {
     ...(data.predecessor === null ? [] : [`It follows ${data.predecessor}.`]),
     ...(data.evidence === null || data.evidence === undefined ? [] : foundSentences(data.evidence)),
     ...person,
+    ...refusalSentences(data.refusal),
     ...moved,
     ...own,
   ];
+}
+
+/** What the provider showed at the agreement, and why that forbade it. */
+function refusalSentences(refusal: Data["refusal"]): string[] {
+  if (refusal == null) return [];
+  const found = foundSentence(refusal.shown as Json);
+  return [...(found === null ? [] : [found]), refusedSentence(refusal.code, refusal.other)];
 }
 
 /** Why the reconciler moved it so, where the reading that it rests on does not say the same with amounts. */

@@ -132,7 +132,8 @@ export interface OperationView {
 }
 
 export interface EventView {
-  readonly seq: number;
+  /** In the operation's chain; null: a request about it, which has a chain of its own. */
+  readonly seq: number | null;
   readonly at: Date;
   readonly type: string;
   readonly from: OperationStatus | null;
@@ -275,6 +276,8 @@ export interface ResolutionView {
   readonly reason: string;
   readonly evidenceRef: string;
   readonly probe: ProbeView | null;
+  /** Of a refusal at the agreement: what the provider showed then and why it was not done, in sentences. */
+  readonly refusal: string | null;
   readonly secondBy: string | null;
   readonly secondVerdict: "agree" | "disagree" | null;
   readonly secondNote: string | null;

@@ -14,11 +14,12 @@ import {
   freezeStates,
   getOperation,
   listOperations,
-  type OperationEvent,
   openCounts,
   openIncidentsOf,
   openResolutionOf,
   requestOf,
+  type StoryEvent,
+  storyOf,
   waitersOf,
 } from "../ledger/index.js";
 import { listRuns } from "../runs/index.js";
@@ -180,7 +181,7 @@ export async function events(
   if (caller.outcome === "refused") return caller;
   const found = await findOperation(ctx.db, request.ref);
   if (found.outcome === "unresolved") return found;
-  const rows = await eventsOf(ctx.db, found.operation.id);
+  const rows = await storyOf(ctx.db, found.operation.id);
   return {
     outcome: "events",
     operation: found.operation,
@@ -188,7 +189,7 @@ export async function events(
   };
 }
 
-const eventView = ({ seq, at, type, from, to, actor, attempt, data }: OperationEvent): EventView => ({
+const eventView = ({ seq, at, type, from, to, actor, attempt, data }: StoryEvent): EventView => ({
   seq,
   at: new Date(at),
   type,

@@ -33,6 +33,7 @@ const resolutionOf = (changes: Partial<ResolutionFacts> = {}): ResolutionFacts =
   secondBy: "U_ONC2",
   secondVerdict: "agree",
   secondNote: null,
+  refusal: null,
   expiresAt: null,
   createdAt: new Date("2026-11-30T03:00:00Z"),
   decidedAt: new Date("2026-11-30T03:10:00Z"),

@@ -45,6 +45,7 @@ const resolution = fc
     evidenceRef: line,
     probe: fc.option(hostile.map((sentence) => ({ says: "unknown", providerRef: null, sentence }))),
     secondNote: fc.option(hostile),
+    refusal: fc.option(hostile),
   })
   .map(
     (facts): ResolutionFacts => ({

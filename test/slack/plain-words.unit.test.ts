@@ -314,6 +314,7 @@ test("a settled case shows when it was decided, not when it was asked for", () =
     secondBy: "U_ONC2",
     secondVerdict: "agree",
     secondNote: null,
+    refusal: null,
     expiresAt: asked,
     createdAt: asked,
     decidedAt: decided,

@@ -6,10 +6,10 @@ import { counted } from "../../domain/text/counted.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   auditOperation,
-  eventsOf,
   type OperationAudit,
-  type OperationEvent,
   requestOf,
+  type StoryEvent,
+  storyOf,
 } from "../../ledger/index.js";
 import { isReferenceGiven } from "../../ops/index.js";
 import { policyLoadedAt } from "../../policy/index.js";
@@ -23,7 +23,7 @@ import { timelineText } from "./timeline-text.js";
 /** What stands behind one operation, gathered from its rows and its part of the log. */
 interface Explanation {
   readonly operation: Operation;
-  readonly events: readonly OperationEvent[];
+  readonly events: readonly StoryEvent[];
   readonly request: Awaited<ReturnType<typeof requestOf>>;
   /** SHA-256 of the ticket's text: as the first event names it, and of the text that is stored now. */
   readonly ticket: {
@@ -59,7 +59,7 @@ export async function explain(id: string, options: { json?: boolean }): Promise<
 async function gather(db: Db, operation: Operation): Promise<Explanation> {
   const audit = await auditOperation(db, operation.id);
   if (audit === null) throw new CommandFailure(`There is no operation ${operation.id}.`);
-  const events = await eventsOf(db, operation.id);
+  const events = await storyOf(db, operation.id);
   const textHash = events[0]?.data["ticketTextHash"];
   const ticket = operation.ticketId === null ? null : await getTicket(db, operation.ticketId);
   return {

@@ -5,12 +5,12 @@ import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   askedAgain,
-  eventsOf,
   findByPrefix,
   getOperation,
   type Incident,
   listIncidents,
   listOperations,
+  storyOf,
 } from "../../ledger/index.js";
 import { lookAt, statusNamed } from "../../ops/index.js";
 import { activePolicy } from "../../policy/index.js";
@@ -90,7 +90,7 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
 export async function events(id: string, options: { json?: boolean }): Promise<void> {
   await withDb(async (db) => {
     const operation = await find(db, id);
-    const rows = await eventsOf(db, operation.id);
+    const rows = await storyOf(db, operation.id);
     if (options.json === true) {
       printJson({
         events: rows.map((event) => ({

@@ -248,7 +248,7 @@ function remarkBlocks(resolution: ResolutionFacts): KnownBlock[] {
   return remark === null ? [] : [theirs(remark, TEXT_MAX)];
 }
 
-function afterwards({ state, expiresAt }: ResolutionView): string {
+function afterwards({ state, expiresAt, refusal }: ResolutionView): string {
   switch (state) {
     case "proposed":
       return ` Waits for a second person${expiresAt === null ? "" : ` until ${localTime(expiresAt)}`}.`;
@@ -257,7 +257,9 @@ function afterwards({ state, expiresAt }: ResolutionView): string {
     case "superseded":
       return " The operation moved meanwhile, so nothing was done.";
     case "refused":
-      return " It was not safe any more, so nothing was done.";
+      return refusal === null
+        ? " It was not safe any more, so nothing was done."
+        : ` At the agreement it was refused: ${escapeWithin(oneLine(refusal), 500).text}`;
     case "applied":
     case "disagreed":
       return "";
@@ -291,7 +293,15 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
       { label: "Evidence", value: { theirs: resolution.evidenceRef } },
       ...(resolution.probe === null
         ? []
-        : [{ label: "Provider says", value: { theirs: resolution.probe.sentence } }]),
+        : [
+            {
+              label: open ? "Provider says" : "Provider said when asked for",
+              value: { theirs: resolution.probe.sentence },
+            },
+          ]),
+      ...(resolution.refusal === null
+        ? []
+        : [{ label: "Refused because", value: { theirs: resolution.refusal } }]),
       ...(open && resolution.expiresAt !== null
         ? [{ label: "Open until", value: { ours: localTime(resolution.expiresAt) } }]
         : []),

@@ -254,7 +254,7 @@ export function opsEvents(view: EventsView): Message {
 /** "3. 29 Nov, 14:05:09 Attempt 1 began: it is sent. By worker w:1." and below it what it rests on. */
 function timelineText({ seq, at, what, by, second, votes, evidence }: TimelineEntry): string {
   const agreed = second === null ? "" : `, and ${doerText(second)} agreed`;
-  const who = `${seq}. ${localSecond(at)} *${esc(what)}* By ${doerText(by)}${agreed}.`;
+  const who = `${seq === null ? "–" : `${seq}.`} ${localSecond(at)} *${esc(what)}* By ${doerText(by)}${agreed}.`;
   const voted = votes.map((vote) => {
     const role = vote.role === null ? "" : ` (${esc(vote.role, 60)})`;
     return `${vote.verdict === "approved" ? "Approved" : "Denied"} by ${doerText(vote.person)}${role}${vote.at === null ? "" : `, ${localSecond(vote.at)}`}.`;

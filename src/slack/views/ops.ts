@@ -3,7 +3,7 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { storedProbe } from "../../ops/index.js";
+import { storedProbe, storedRefusal } from "../../ops/index.js";
 import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -80,6 +80,7 @@ function resolutionOf(row: ResolutionRow): ResolutionFacts {
     reason: row.reason,
     evidenceRef: row.evidence_ref,
     probe: storedProbe(row.probe),
+    refusal: storedRefusal(row.probe),
     secondBy: row.second_by,
     secondVerdict:
       row.second_verdict === "agree" || row.second_verdict === "disagree" ? row.second_verdict : null,
