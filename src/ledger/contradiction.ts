@@ -2,6 +2,7 @@
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
+import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Actor, Operation } from "../domain/operation.js";
 import { MADE_DIFFERENTLY } from "../domain/resolving.js";
 import { announce } from "./announce.js";
@@ -20,7 +21,7 @@ export interface Contradiction {
   readonly evidence: NewEvidence;
   /** A sentence for the people who look at it. */
   readonly detail: string;
-  /** The person's decision that it contradicts, if it rested on their word alone. */
+  /** The person's decision that it contradicts: then only an end that rests on a word alone is opened again. */
   readonly word?: string | null;
 }
 
@@ -64,6 +65,10 @@ export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: s
 export const wasClosedKnowing = ({ status, result }: Operation, ref: string | null): boolean =>
   status === "REJECTED" && result?.code === MADE_DIFFERENTLY && result.providerRef === ref;
 
+/** It still rests on a word, and on another reference than this. */
+const isBesideWord = (operation: Operation, ref: string | null): boolean =>
+  isConfirmedOnWord(operation) && operation.providerRef !== ref;
+
 /** Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. */
 export async function contradict(ctx: LedgerCtx, request: Contradiction): Promise<Moved> {
   return ctx.db.tx<Moved>(async (tx) => {
@@ -72,6 +77,8 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
       return { moved: false, operation };
     }
     if (wasClosedKnowing(operation, request.evidence.providerRef)) return { moved: false, operation };
+    if (request.word !== undefined && !isBesideWord(operation, request.evidence.providerRef))
+      return { moved: false, operation };
     await recordEvidence(tx, ctx, request.evidence);
     const reopened = await quarantineEnd(tx, ctx, operation, {
       actor: request.actor,

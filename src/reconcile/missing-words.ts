@@ -37,19 +37,29 @@ export async function missingWords(ctx: ReconcileCtx, scope: MissingScope): Prom
     if (operation === null || !isConfirmedOnWord(operation)) continue;
     const says = await whatIsMissing(ctx, operation);
     if (says === null) continue;
-    missing += 1;
-    await ctx.db.tx((tx) =>
-      openIncident(tx, ctx, {
-        kind: "missing_effect",
-        dedupeKey: `missing:${id}:${word}`,
-        operationId: id,
-        paymentId: null,
-        // What a person wrote stays with their decision.
-        detail: { resolution: word, says },
-      }),
-    );
+    if (await told(ctx, operation, { word, says })) missing += 1;
   }
   return missing;
+}
+
+/** false: it has moved while the provider was read, and what was read says nothing of it any more. */
+async function told(
+  ctx: ReconcileCtx,
+  { id, version }: Operation,
+  { word, says }: { word: string; says: string },
+): Promise<boolean> {
+  return ctx.db.tx(async (tx) => {
+    if ((await getOperation(tx, id))?.version !== version) return false;
+    await openIncident(tx, ctx, {
+      kind: "missing_effect",
+      dedupeKey: `missing:${id}:${word}`,
+      operationId: id,
+      paymentId: null,
+      // What a person wrote stays with their decision.
+      detail: { resolution: word, says },
+    });
+    return true;
+  });
 }
 
 /** What the provider says instead of showing it; null: it shows it, or nobody can say. */

@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
-import { probe } from "../../src/dispatch/index.js";
+import { judgeBesideWord, probe } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { closeIncident, resolve, secondResolve } from "../../src/ledger/index.js";
@@ -197,6 +197,22 @@ describe("confirmed on a word while the provider shows nothing of it", () => {
     await w.intact();
   });
 
+  it("says nothing where it was opened again while the list was read", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmed(operation, "TCK-9");
+    await w.advance(LAG_MS);
+    const ctx = w.worker("s");
+    const request = { ref: operation.id, userId: "U_ONC1", reason: "a wrong click", evidenceRef: "note" };
+    const list: typeof ctx.provider.list = async (target, options) => {
+      const listing = await ctx.provider.list(target, options);
+      await ops.reopen(request);
+      return listing;
+    };
+    await sweepOrphans({ ...ctx, provider: { ...ctx.provider, list } });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await kinds()).toEqual([]);
+  });
+
   it("says nothing while the list cannot be read", async () => {
     const operation = await parked("ORD-1", false);
     await confirmed(operation, "TCK-9");
@@ -332,6 +348,22 @@ describe("a wrong reference given while the provider could not be read", () => {
     await hearAll();
     await corrected(operation.id, ref);
     await hearAll();
+    expect(await kinds()).toEqual(["contradiction"]);
+  });
+
+  it("whoever read it before it was corrected does not open it again", async () => {
+    const operation = await parked("ORD-1", true);
+    await confirmedUnasked(operation, "re_typo");
+    const [ref = ""] = await effectsOf(operation.id);
+    const before = await w.now(operation.id);
+    await hearAll();
+    await corrected(operation.id, ref);
+    const ctx = w.worker("slow");
+    const listing = await ctx.provider.read(ref, { timeoutMs: 3_000 });
+    const shown = listing.read === "complete" ? listing.effects[0] : undefined;
+    if (shown === undefined) throw new Error("the provider shows nothing");
+    await judgeBesideWord(ctx, before, shown, "webhook");
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
     expect(await kinds()).toEqual(["contradiction"]);
   });
 
