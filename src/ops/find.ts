@@ -3,6 +3,7 @@
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Db } from "../domain/ports/database.js";
+import { counted } from "../domain/text/counted.js";
 import { cutText } from "../domain/text/cut.js";
 import { findByPrefix, getOperation } from "../ledger/index.js";
 import type { Suggestion, Unresolved } from "./types.js";
@@ -20,8 +21,11 @@ const LOOK = "/ops list shows the newest ones.";
 export async function findOperation(db: Db, typed: string): Promise<Found> {
   const ref = withPrefix(typed.trim().toLowerCase());
   if (!/^op_[0-9a-f]{0,32}$/.test(ref)) {
-    return unresolved(
-      `“${short(typed)}” is no operation id: those are op_ and then digits and letters a to f. ${LOOK}`,
+    return (
+      (await byOtherName(db, typed)) ??
+      unresolved(
+        `“${short(typed)}” is no operation id (op_ and then digits and letters a to f), and no operation is of such an order or reference. ${LOOK}`,
+      )
     );
   }
   if (isOperationId(ref)) {
@@ -37,6 +41,8 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
   const ids = await findByPrefix(db, ref, { limit: SUGGESTIONS + 1 });
   const [only] = ids;
   if (only === undefined) {
+    const other = ref === typed.trim().toLowerCase() ? null : await byOtherName(db, typed);
+    if (other !== null) return other;
     return nothingNamed(`No operation begins with “${ref}”.`, await relatives(db, ref));
   }
   if (ids.length > 1) {
@@ -50,6 +56,39 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
   return operation === null
     ? nothingNamed(`There is no operation “${only}”.`, [])
     : { outcome: "found", operation };
+}
+
+/**
+ * $1 as typed, $2 rows. Operations of an order, a subscription or a payment by any of its names, with this reference, or with evidence
+ * of it; and for a refund made elsewhere, those of its payment.
+ */
+const BY_OTHER_NAME = `
+SELECT o.id FROM operations o
+WHERE o.order_id IN (
+    SELECT id FROM orders WHERE ref IN ($1, upper($1))
+    UNION ALL SELECT order_id FROM payments WHERE payment_intent = $1
+    UNION ALL SELECT p.order_id FROM provider_evidence e JOIN payments p ON p.payment_intent = e.payload ->> 'paymentIntent'
+      WHERE e.dedupe_key = 'elsewhere:' || $1)
+  OR o.subscription_id IN (SELECT id FROM subscriptions WHERE ref IN ($1, upper($1)) OR provider_ref = $1)
+  OR o.provider_ref = $1 OR o.id IN (SELECT operation_id FROM provider_evidence WHERE provider_ref = $1)
+ORDER BY o.id DESC LIMIT $2::int`;
+
+/** What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant. null: nothing is. */
+async function byOtherName(db: Db, typed: string): Promise<Unresolved | null> {
+  const name = typed.trim();
+  const rows = await db.sql<{ id: OperationId }>("ops.by_other_name", BY_OTHER_NAME, [name, SUGGESTIONS + 1]);
+  if (rows.length === 0) return null;
+  const many =
+    rows.length > SUGGESTIONS
+      ? `The newest ${SUGGESTIONS} of more operations`
+      : counted(rows.length, "operation");
+  return unresolved(
+    `“${short(name)}” is no operation id. ${many} of that order, payment or reference; take the id of the one that is meant:`,
+    await suggested(
+      db,
+      rows.slice(0, SUGGESTIONS).map(({ id }) => id),
+    ),
+  );
 }
 
 /** Operations that share the longest beginning of at least `MIN_PREFIX` characters: a slip at the end of an id. */

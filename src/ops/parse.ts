@@ -19,7 +19,10 @@ import type { FreezeKind, OpsCommand, ParsedCommand, ResolveVerb } from "./types
 export const OPS_HELP: readonly { readonly usage: string; readonly does: string }[] = [
   { usage: "help", does: "shows this" },
   { usage: "list [status]", does: "operations, newest first, with counts of those that are open" },
-  { usage: "show ID", does: "what it is, what was sent, what is known, what is safe to do now" },
+  {
+    usage: "show ID",
+    does: "what it is, what was sent, what is known, what is safe to do now; an order or a reference finds the ids",
+  },
   { usage: "events ID", does: "what happened to it, in order" },
   { usage: "confirm ID", does: "say, with evidence, that the provider carried it out" },
   { usage: "reject ID", does: "say, with evidence, that it did not happen and cannot happen any more" },

@@ -164,9 +164,11 @@ describe("in quarantine, and nothing at the provider", () => {
                 .some((one) => readable(one).includes(`Refund on order ORD-7001 – ${standing}`)) || undefined,
           );
         await runSays("not carried out, on on-call's word: the provider did not show it, which is no proof");
-        const heard = stage.threadMessages(thread).map(readable).join("\n");
+        const heard = await stage.until("the thread to hear who rejected it", async () => {
+          const all = stage.threadMessages(thread).map(readable).join("\n");
+          return all.includes("Rejected by <@U_ONC1> and <@U_ONC2>.") ? all : undefined;
+        });
         expect(heard).not.toMatch(/No money moved|The provider refused/u);
-        expect(heard).toContain("Rejected by <@U_ONC1> and <@U_ONC2>.");
         await refundByHand(house, { payment: "pi_many_7001", amount: 18_000, names: id });
         await incident(house, "contradiction");
         await inStatus(house, "ORD-7001", "QUARANTINED");

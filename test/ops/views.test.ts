@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { notShown } from "../../src/slack/listeners/reply.js";
 import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
@@ -184,7 +185,7 @@ describe("ids as people type them", () => {
       outcome: "unresolved",
       sentence: expect.stringContaining("too short"),
     });
-    for (const ref of ["", "ORD-1", "op_xyz", "op_%", "'; drop table operations", "🙂".repeat(200)]) {
+    for (const ref of ["", "ORD-9", "op_xyz", "op_%", "'; drop table operations", "🙂".repeat(200)]) {
       const answer = await w.ops.show({ userId: "U_ONC1", ref });
       expect(answer.outcome, ref).toBe("unresolved");
       if (answer.outcome !== "unresolved") continue;
@@ -192,5 +193,39 @@ describe("ids as people type them", () => {
       expect(answer.sentence).toContain(`“${ref.slice(0, 20)}`);
       expect(answer.sentence).toContain("/ops list shows");
     }
+  });
+
+  it("an order, a payment or the provider's reference: the operations of it, with state and amount", async () => {
+    const done = expectStatus(await w.sent(), "CONFIRMED");
+    const later = await w.prepared(7_000n);
+    for (const ref of ["ORD-1", " ord-1 ", "pi_1"]) {
+      expect(await w.ops.show({ userId: "U_ONC1", ref }), ref).toMatchObject({
+        outcome: "unresolved",
+        sentence: expect.stringContaining("2 operations of that order, payment or reference"),
+        suggestions: [{ operation: { id: later } }, { operation: { id: done.id } }],
+      });
+    }
+    const byRef = await w.ops.show({ userId: "U_ONC1", ref: done.providerRef ?? "" });
+    if (byRef.outcome !== "unresolved") throw new Error(byRef.outcome);
+    expect(byRef.suggestions).toMatchObject([{ operation: { id: done.id } }]);
+    expect(JSON.stringify(notShown(byRef))).toMatch(/`op_\w+` confirmed · refund £180\.00 GBP ORD-1/u);
+    // Nothing is done to what was only guessed.
+    expect(await w.ops.openResolution({ userId: "U_ONC1", ref: "ORD-1", verb: "reject" })).toMatchObject({
+      outcome: "unresolved",
+    });
+  });
+
+  it("a refund that was made elsewhere: the operations of its payment", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    const made = await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 500 });
+    expect(await w.ops.show({ userId: "U_ONC1", ref: made.id })).toMatchObject({
+      sentence: expect.stringContaining("no operation is of such an order or reference"),
+    });
+    await w.ops.show({ userId: "U_ONC1", ref: id });
+    expect(await w.ops.show({ userId: "U_ONC1", ref: made.id })).toMatchObject({
+      outcome: "unresolved",
+      suggestions: [{ operation: { id } }],
+    });
   });
 });
