@@ -24,7 +24,7 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
     return (
       (await byOtherName(db, typed)) ??
       unresolved(
-        `“${short(typed)}” is no operation id (op_ and then digits and letters a to f), and no operation is of such an order or reference. ${LOOK}`,
+        `“${short(typed)}” is no operation id: those are op_ and then digits and letters a to f. No operation is of such an order or reference. ${LOOK}`,
       )
     );
   }

@@ -220,7 +220,7 @@ describe("ids as people type them", () => {
     const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
     const made = await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 500 });
     expect(await w.ops.show({ userId: "U_ONC1", ref: made.id })).toMatchObject({
-      sentence: expect.stringContaining("no operation is of such an order or reference"),
+      sentence: expect.stringContaining("No operation is of such an order or reference"),
     });
     await w.ops.show({ userId: "U_ONC1", ref: id });
     expect(await w.ops.show({ userId: "U_ONC1", ref: made.id })).toMatchObject({
