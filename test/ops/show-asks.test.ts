@@ -1,9 +1,11 @@
 /** `/ops show` asks the provider as the forms do: what it tells and offers is what would be done now. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
+import { reconcileOne } from "../../src/reconcile/index.js";
 import { closeIncidentForm } from "../../src/slack/cards/forms.js";
 import { incidentLine, opsShow } from "../../src/slack/cards/ops-views.js";
 import { readIncident } from "../../src/slack/views/ops.js";
+import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -142,5 +144,28 @@ describe("what the provider says now", () => {
     const [incident] = (await shown(id)).openIncidents;
     expect(incident).toMatchObject({ amount: "£5.00 GBP" });
     expect((await readIncident(w.h.db, incident?.id ?? ""))?.undecided).toEqual([]);
+  });
+
+  it("a refusal is evidence, and a stored answer that came again is no second effect", async () => {
+    payments.sandbox.control.arm({ kind: "refuse", code: "charge_disputed" });
+    const refused = expectStatus(await w.sent(), "REJECTED");
+    const told = JSON.stringify(opsShow(await shown(refused.id)).blocks);
+    expect(told).toContain("The provider's answer to what was sent, as it stands above.");
+    expect(told).not.toContain("Nothing from the provider yet");
+
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const open = expectStatus(await w.sent(7_000n), "OUTCOME_UNKNOWN");
+    const down = payments.sandbox.control.arm({ kind: "read_down", how: "drop" });
+    for (let look = 0; look < 4 && (await w.now(open.id)).status !== "CONFIRMED"; look += 1) {
+      await moveClock(w.h.db, 61 * (look + 1));
+      await reconcileOne(w.reconcile, open.id, "due");
+    }
+    payments.sandbox.control.disarm(down);
+    expectStatus(await w.now(open.id), "CONFIRMED");
+    const replayed = JSON.stringify(opsShow(await shown(open.id)).blocks);
+    expect(replayed).toContain(
+      "the provider gave its stored answer again (carried out before); nothing new was done",
+    );
+    expect(await payments.sandbox.control.effects()).toHaveLength(1);
   });
 });
