@@ -1,6 +1,6 @@
 /** Making people see where an operation stands, in the transaction of the change; and waking who waits, after it. */
 import type { Tx } from "../db/connect.js";
-import type { OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { touchBeside } from "./told-beside.js";
@@ -47,7 +47,7 @@ export async function announce(
     for (const ticketId of tickets) await ctx.notices.thread(tx, { ticketId, ...message });
   }
   if (!settles(operation, from)) return;
-  const shownBy = change.shownBy ?? (await askShownBy(tx, ctx, operation.id, from));
+  const shownBy = change.shownBy ?? (await askShownBy(tx, ctx, operation, from));
   for (const id of shownBy) await ctx.notices.follow(tx, { kind: "run", id });
   await ctx.hooks.onSettled(tx, operation);
   for (const run of runsOf(operation, waiters)) tx.afterCommit(() => void ctx.wake("run", run));
@@ -60,9 +60,9 @@ export async function announce(
 export const askShownBy = (
   tx: Tx,
   ctx: Pick<LedgerCtx, "hooks">,
-  id: OperationId,
+  operation: Operation,
   from: OperationStatus,
-): Promise<readonly RunId[]> => ctx.hooks.runsShowing(tx, id, from === "DISPATCHED" ? "ended" : "all");
+): Promise<readonly RunId[]> => ctx.hooks.runsShowing(tx, operation, from === "DISPATCHED" ? "ended" : "all");
 
 /** Its card in the ops channel goes on with it to the end: what was parked was sent again since, looked at again, or had ended. */
 const mayHaveBeenParked = ({ attempts }: Operation, from: OperationStatus): boolean =>

@@ -7,16 +7,16 @@ import type { Operation } from "../domain/operation.js";
 /** $1 reference. Two people who name the same one at the same time are told apart. */
 const ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('named:' || $1::text, 0))";
 
-/** $1 operation, $2 reference. A refund that ended by it, whoever's word that was, or of which the provider showed it. */
+/**
+ * $1 operation, $2 reference. A refund that ended by it, whoever's word that was, or of which the provider showed it: an answer to an
+ * attempt is evidence in the transaction that records it.
+ */
 const OTHERS = `
 SELECT o.id FROM operations o
 WHERE o.kind = 'refund' AND o.id <> $1 AND o.provider_ref = $2 AND o.status IN ('CONFIRMED', 'REVERSED')
 UNION ALL
 SELECT x.operation_id FROM provider_evidence x JOIN operations o ON o.id = x.operation_id
 WHERE o.kind = 'refund' AND x.provider_ref = $2 AND x.operation_id <> $1
-UNION ALL
-SELECT a.operation_id FROM attempts a JOIN operations o ON o.id = a.operation_id
-WHERE o.kind = 'refund' AND a.provider_ref = $2 AND a.operation_id <> $1
 ORDER BY 1 LIMIT 1`;
 
 /** Whose effect it is; null: nobody else's, or no reference at all. Joins the transaction that writes it. */

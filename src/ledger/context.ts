@@ -1,7 +1,7 @@
 /** What the room needs from outside: a named subset of the program's ports. */
 import type { Db, Tx } from "../db/connect.js";
 import type { ContractBook } from "../domain/contracts.js";
-import type { OperationId, RunId } from "../domain/ids.js";
+import type { RunId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Ids } from "../domain/ports/clock.js";
 import type { Notices } from "../domain/ports/notices.js";
@@ -31,7 +31,11 @@ export interface LedgerHooks {
   /** The operation reached an end, became unknown or went to a person: make the runs that wait for it due now. */
   onSettled(tx: Tx, operation: Operation): Promise<void>;
   /** Runs whose card shows the operation, as its owner or by a call of theirs, in the order of their ids. */
-  runsShowing(tx: Tx, operationId: OperationId, which: "all" | "ended"): Promise<readonly RunId[]>;
+  runsShowing(
+    tx: Tx,
+    operation: Pick<Operation, "id" | "ownerRunId">,
+    which: "all" | "ended",
+  ): Promise<readonly RunId[]>;
   /** An incident was opened for the first time; told after its commit. */
   onIncident?(kind: IncidentKind): void;
 }

@@ -133,7 +133,7 @@ export async function findIncidents(
 const OPEN_OF = `
 SELECT ${COLUMNS} FROM incidents
 WHERE status = 'open' AND (operation_id = $1
-  OR operation_id IN (SELECT s.id FROM operations o JOIN operations s ON s.payment_id = o.payment_id WHERE o.id = $1)
+  OR operation_id IN (SELECT s.id FROM operations o JOIN operations s ON s.order_id = o.order_id AND s.payment_id = o.payment_id WHERE o.id = $1)
   OR payment_id = (SELECT payment_id FROM operations WHERE id = $1)
   OR detail ->> 'payment' = (SELECT p.payment_intent FROM operations o JOIN payments p ON p.id = o.payment_id WHERE o.id = $1))
 ORDER BY created_at DESC, id DESC`;

@@ -59,7 +59,7 @@ async function settleFirstAttempt(
   // Asked for together; the second sees what the first has locked.
   const [moved, shownBy] = await Promise.all([
     moveTelling(tx, transitionFor(ctx, operation, request, settlementOf(request.outcome, []))),
-    askShownBy(tx, ctx, operation.id, "DISPATCHED"),
+    askShownBy(tx, ctx, operation, "DISPATCHED"),
   ]);
   return moved === null ? null : { ...moved, shownBy };
 }

@@ -4,6 +4,7 @@
  */
 import type { Tx } from "../db/connect.js";
 import type { OperationId, RunId } from "../domain/ids.js";
+import type { Operation } from "../domain/operation.js";
 import { RUN_ENDS } from "../domain/run.js";
 
 const WAKE_SET = `SET woken = true, updated_at = countersign_now(),
@@ -38,22 +39,21 @@ export async function wakeWaitingRuns(tx: Tx, operationId: OperationId): Promise
 }
 
 /**
- * $1 operation, $2 whether only runs that have ended. Whoever asked for it shows it, as its owner or by a call; by two indexes.
+ * $1 operation, $2 its owner, $3 whether only runs that have ended. Whoever asked for it shows it, as its owner or by a call; by two
+ * indexes.
  */
 const SHOWING = `
 SELECT r.id FROM runs r
-WHERE r.id IN (
-  SELECT owner_run_id FROM operations WHERE id = $1
-  UNION SELECT run_id FROM tool_calls WHERE operation_id = $1)
-  AND (NOT $2::boolean OR r.state IN (${RUN_ENDS.map((state) => `'${state}'`).join(", ")}))
+WHERE r.id IN (SELECT $2::text UNION SELECT run_id FROM tool_calls WHERE operation_id = $1)
+  AND (NOT $3::boolean OR r.state IN (${RUN_ENDS.map((state) => `'${state}'`).join(", ")}))
 ORDER BY r.id`;
 
 /** Runs whose card shows this operation. Takes no lock. */
 export async function runsShowing(
   tx: Tx,
-  operationId: OperationId,
+  { id, ownerRunId }: Pick<Operation, "id" | "ownerRunId">,
   which: "all" | "ended",
 ): Promise<readonly RunId[]> {
-  const rows = await tx.sql<{ id: RunId }>("runs.showing", SHOWING, [operationId, which === "ended"]);
+  const rows = await tx.sql<{ id: RunId }>("runs.showing", SHOWING, [id, ownerRunId, which === "ended"]);
   return rows.map(({ id }) => id);
 }

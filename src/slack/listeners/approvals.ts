@@ -2,6 +2,7 @@
 import { type DecideOutcome, getApproval } from "../../approvals/index.js";
 import type { ApprovalId } from "../../domain/ids.js";
 import { currencyExponent, money } from "../../domain/money.js";
+import { withinMs } from "../../ops/index.js";
 import { getTicket } from "../../runs/index.js";
 import { INPUTS, parseApprovalValue } from "../actions.js";
 import { decideSentence } from "../cards/decide-sentences.js";
@@ -49,30 +50,20 @@ export async function approveClicked(ctx: SlackContext, click: Click): Promise<R
 export async function denyClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const target = await targetOf(ctx, click);
   if ("kind" in target) return target;
-  const looked = await within(
+  const looked = await withinMs(
     PRECHECK_MS,
-    ctx.useCases.lookBeforeDeny({ ...target, userId: click.userId, ...aheadOf(click) }),
+    ctx.useCases
+      .lookBeforeDeny({ ...target, userId: click.userId, ...aheadOf(click) })
+      .catch(() => "failed" as const),
   );
-  if (looked !== null && looked.outcome !== "may_deny" && looked.outcome !== "try_again") {
-    return say(decideSentence(looked));
+  const said = typeof looked === "string" ? null : looked;
+  if (said !== null && said.outcome !== "may_deny" && said.outcome !== "try_again") {
+    return say(decideSentence(said));
   }
   // Slow or failing: the form opens, and who may is asked when it is submitted, as it is in any case.
   const approval =
-    looked?.outcome === "may_deny" ? looked.approval : await getApproval(ctx.db, target.approvalId);
+    said?.outcome === "may_deny" ? said.approval : await getApproval(ctx.db, target.approvalId);
   return approval === null ? say(GONE) : openModal(ctx, click.triggerId, denyForm(approval, metaOf(click)));
-}
-
-/** The value, or null when it takes longer than `ms` or fails. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([work.catch(() => null), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export async function denySubmitted(ctx: SlackContext, form: Submitted): Promise<Reply> {

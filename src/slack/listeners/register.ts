@@ -5,6 +5,7 @@
 import type { AckFn, App, Context } from "@slack/bolt";
 import { failpoint } from "../../domain/failpoints.js";
 import type { JsonObject } from "../../domain/json.js";
+import { withinMs } from "../../ops/index.js";
 import { ours } from "../blocks/build.js";
 import { closed, workingView } from "../cards/forms.js";
 import type { Received } from "../inbox/gate.js";
@@ -100,7 +101,7 @@ async function submitted(
 ): Promise<void> {
   const { row } = received;
   const work = tryReply(ctx, handled, row);
-  const first = await within(deadlineMs, work);
+  const first = await withinMs(deadlineMs, work);
   if (first === "late") {
     await ack({ response_action: "update", view: workingView() });
     return conclude(ctx, handled, { row, key }, await work);
@@ -120,16 +121,4 @@ async function ackClosing(ack: AckFn<ViewAnswer>, handled: Handled, reply: Reply
     return ack({ response_action: "update", view: closed("Countersign", [ours(reply.text)]) });
   }
   await ack();
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -189,7 +189,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
               ORDER BY 1) AS ours, ARRAY(
               SELECT o.id FROM operations o
-              WHERE i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' AND o.payment_id = i.payment_id AND o.kind = 'refund'
+              WHERE i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = i.payment_id AND o.kind = 'refund'
                 AND o.status IN ('OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED') AND EXISTS (
                 SELECT 1 FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
                 JOIN provider_evidence e ON e.dedupe_key = 'elsewhere:' || t.ref
