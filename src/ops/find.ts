@@ -63,15 +63,18 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
  * of it; and for a refund made elsewhere, those of its payment.
  */
 const BY_OTHER_NAME = `
-SELECT o.id FROM operations o
-WHERE o.order_id IN (
+SELECT f.id FROM (
+  SELECT o.id FROM operations o JOIN (
     SELECT id FROM orders WHERE ref IN ($1, upper($1))
-    UNION ALL SELECT order_id FROM payments WHERE payment_intent = $1
-    UNION ALL SELECT p.order_id FROM provider_evidence e JOIN payments p ON p.payment_intent = e.payload ->> 'paymentIntent'
-      WHERE e.dedupe_key = 'elsewhere:' || $1)
-  OR o.subscription_id IN (SELECT id FROM subscriptions WHERE ref IN ($1, upper($1)) OR provider_ref = $1)
-  OR o.provider_ref = $1 OR o.id IN (SELECT operation_id FROM provider_evidence WHERE provider_ref = $1)
-ORDER BY o.id DESC LIMIT $2::int`;
+    UNION SELECT order_id FROM payments WHERE payment_intent = $1
+    UNION SELECT p.order_id FROM provider_evidence e JOIN payments p ON p.payment_intent = e.payload ->> 'paymentIntent'
+      WHERE e.dedupe_key = 'elsewhere:' || $1) r ON r.id = o.order_id
+  UNION SELECT o.id FROM operations o JOIN (
+    SELECT id FROM subscriptions WHERE ref IN ($1, upper($1))
+    UNION SELECT id FROM subscriptions WHERE provider_ref = $1) s ON s.id = o.subscription_id
+  UNION SELECT o.id FROM operations o WHERE o.provider_ref = $1
+  UNION SELECT e.operation_id FROM provider_evidence e WHERE e.provider_ref = $1 AND e.operation_id IS NOT NULL
+) f ORDER BY f.id DESC LIMIT $2::int`;
 
 /** What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant. null: nothing is. */
 async function byOtherName(db: Db, typed: string): Promise<Unresolved | null> {

@@ -32,6 +32,7 @@ import {
   waitersOf,
   wordOf,
 } from "../../src/ledger/index.js";
+import { findOperation } from "../../src/ops/find.js";
 import { createPayments } from "../../src/payments/index.js";
 import { missingWords } from "../../src/reconcile/missing-words.js";
 import { dueRuns, listRuns, viewRun } from "../../src/runs/index.js";
@@ -111,6 +112,7 @@ it("no table that grows is read as a whole", async () => {
   await subscriptionsOf(on, "cus");
   await getCustomer(on, "cus");
   await openIncidentsOf(on, none);
+  await findOperation(on, "ORD-1");
   await on.tx((tx) => anothersEffect(tx, { id: none, kind: "refund" }, "re_none"));
   await storyOf(on, none);
   await wordOf(on, none);
