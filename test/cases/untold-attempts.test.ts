@@ -7,6 +7,7 @@ import type { OperationId } from "../../src/domain/ids.js";
 import { eraseSubject, sealBlocks, verifyAudit } from "../../src/ledger/index.js";
 import { onlyApproval, operationAt } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
@@ -21,10 +22,7 @@ beforeEach(async () => {
 });
 
 const byHand = (id: OperationId, ...statements: readonly string[]): Promise<void> =>
-  database.db.tx(async (tx) => {
-    await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
-    for (const statement of statements) await tx.sql(undefined, statement, [id]);
-  });
+  writeByHand(database.db, id, ...statements);
 
 describe("an effect that was made, its answer lost and the provider's list not to be read", () => {
   it.each([

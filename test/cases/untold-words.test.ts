@@ -21,8 +21,10 @@ import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { POLICY } from "../approvals/harness.js";
 import { moveClock, onlyApproval, operationAt } from "../approvals/steps.js";
+import { form } from "../ops/forms.js";
 import { type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
 
 const database = withDatabase({ poolSize: 12 });
@@ -34,17 +36,16 @@ const COOLING_POLICY = POLICY.replace(
   "totals: []\n    coolingOffMinutes: { GBP: { above: 1, minutes: 10 } }",
 );
 
+const RETRY_OF_REOPENING =
+  "UPDATE resolutions SET verb = 'retry' WHERE operation_id = $1 AND verb = 'reopen'";
+
 let w: OpsWorld;
 beforeEach(async () => {
   w = await build(database.db);
 });
 
-/** As somebody with the database's own password could. */
 const byHand = (id: string | null, ...statements: readonly string[]): Promise<void> =>
-  database.db.tx(async (tx) => {
-    await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
-    for (const statement of statements) await tx.sql(undefined, statement, id === null ? [] : [id]);
-  });
+  writeByHand(database.db, id, ...statements);
 
 const posts = async (): Promise<number> =>
   (await payments.sandbox.control.requests({ method: "POST", path: "/v1/refunds" })).length;
@@ -53,14 +54,6 @@ const incidents = async (): Promise<string[]> =>
   (await database.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents ORDER BY kind")).map(
     ({ kind }) => kind,
   );
-
-const form = (operation: Operation, verb: "confirm" | "reject" | "retry", userId = "U_ONC1") => ({
-  ref: operation.id,
-  verb,
-  userId,
-  reason: "Looked at it in the dashboard.",
-  evidenceRef: "https://dashboard.example/re_1",
-});
 
 async function parked(): Promise<Operation> {
   payments.sandbox.control.arm({ kind: "drop_before_commit" });
@@ -78,6 +71,14 @@ async function byTwo(operation: Operation, verb: "reject" | "retry"): Promise<vo
     verdict: "agree",
   });
   if (second.outcome !== "resolved") throw new Error(second.outcome);
+}
+
+/** Rejected by two people, and opened again by one. */
+async function openedAgain(): Promise<Operation> {
+  const operation = await parked();
+  await byTwo(operation, "reject");
+  await w.ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "wrong row", evidenceRef: "note 7" });
+  return operation;
 }
 
 async function sendAgain(id: OperationId): Promise<Operation> {
@@ -99,14 +100,9 @@ const held = async (amount = 18_000n) => w.h.turn(await w.h.ticket(), [{ order: 
 
 describe("a retry", () => {
   it("made of a person's reopening: nothing is sent", async () => {
-    const operation = await parked();
-    await byTwo(operation, "reject");
-    await w.ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "wrong row", evidenceRef: "note 7" });
+    const operation = await openedAgain();
     const before = await posts();
-    await byHand(
-      operation.id,
-      "UPDATE resolutions SET verb = 'retry' WHERE operation_id = $1 AND verb = 'reopen'",
-    );
+    await byHand(operation.id, RETRY_OF_REOPENING);
     await sendAgain(operation.id);
     expect(await untilParked(operation.id, 6)).toMatchObject({ status: "QUARANTINED" });
     expect(await posts()).toBe(before);
@@ -114,14 +110,9 @@ describe("a retry", () => {
   });
 
   it("made of a person's reopening, and somebody else asks for the same before it leaves: nothing is sent", async () => {
-    const operation = await parked();
-    await byTwo(operation, "reject");
-    await w.ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "wrong row", evidenceRef: "note 7" });
+    const operation = await openedAgain();
     const before = await posts();
-    await byHand(
-      operation.id,
-      "UPDATE resolutions SET verb = 'retry' WHERE operation_id = $1 AND verb = 'reopen'",
-    );
+    await byHand(operation.id, RETRY_OF_REOPENING);
     const claimed = await sendAuthorised(w.dispatch, { operationId: operation.id, worker: "test" });
     if (!claimed.claimed) throw new Error(claimed.why);
     expect((await held()).outcomes).toMatchObject([{ operation: { id: operation.id } }]);
@@ -150,9 +141,7 @@ describe("a retry", () => {
   });
 
   it("that two people gave is sent, also after a reopening", async () => {
-    const operation = await parked();
-    await byTwo(operation, "reject");
-    await w.ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "wrong row", evidenceRef: "note 7" });
+    const operation = await openedAgain();
     await byTwo(await w.now(operation.id), "retry");
     expect(await sendAgain(operation.id)).toMatchObject({ status: "CONFIRMED" });
     expect(await committed()).toBe(1);

@@ -8,6 +8,7 @@ import { sendClaimed } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import { sendAuthorised } from "../../src/ledger/index.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
@@ -21,12 +22,8 @@ beforeEach(async () => {
   await w.order({ ref: "ORD-1", captured: 100_000 });
 });
 
-/** As somebody with the database's own password could. */
 const byHand = (id: OperationId, ...statements: readonly string[]): Promise<void> =>
-  database.db.tx(async (tx) => {
-    await tx.sql(undefined, "SET LOCAL session_replication_role = replica");
-    for (const statement of statements) await tx.sql(undefined, statement, [id]);
-  });
+  writeByHand(database.db, id, ...statements);
 
 const ROW_IS = (set: string): string => `UPDATE operations SET ${set} WHERE id = $1`;
 const PREPARED = ROW_IS("status = 'PREPARED', due_at = countersign_now()");

@@ -15,6 +15,7 @@ import { POLICY } from "../approvals/harness.js";
 import { balanceOf, moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { form } from "./forms.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
 const database = withDatabase({ poolSize: 12 });
@@ -24,14 +25,6 @@ let w: OpsWorld;
 
 beforeEach(async () => {
   w = await build(database.db);
-});
-
-const form = (operation: Operation, verb: "confirm" | "reject" | "retry", userId = "U_ONC1") => ({
-  ref: operation.id,
-  verb,
-  userId,
-  reason: "Looked at it in the dashboard.",
-  evidenceRef: "https://dashboard.example/re_1",
 });
 
 /** The connection breaks before the provider did anything; nobody can know that. */

@@ -7,6 +7,7 @@ import { balanceOf, eventTypes } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { deferred } from "../support/wait.js";
+import { form } from "./forms.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
 const database = withDatabase({ poolSize: 12 });
@@ -16,14 +17,6 @@ let w: OpsWorld;
 
 beforeEach(async () => {
   w = await build(database.db);
-});
-
-const form = (operation: Operation, verb: "confirm" | "reject" | "retry", userId = "U_ONC1") => ({
-  ref: operation.id,
-  verb,
-  userId,
-  reason: "Looked at it in the dashboard.",
-  evidenceRef: "https://dashboard.example/re_1",
 });
 
 const counts = () => payments.sandbox.control.counts();
