@@ -9,7 +9,7 @@ export { contradictRejected } from "./contradicted.js";
 export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
 export { effectEvidence } from "./effect-evidence.js";
-export { judgeBesideWord, seeGiven } from "./on-word.js";
+export { judgeBesideWord, judgeNamed, seeGiven } from "./on-word.js";
 export { type Probe, probe, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
 export { reportChanged } from "./stop.js";

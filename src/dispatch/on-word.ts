@@ -2,11 +2,14 @@
  * An operation that is confirmed on a person's word alone, held against the provider. Their reference is no known effect: it is one where
  * the provider, asked for it, shows this operation's own, or one without a mark that is what was asked for and nobody else's.
  */
+import { differsFromAsked } from "../domain/as-asked.js";
+import { differsWords } from "../domain/effect-words.js";
 import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import {
   besideWordText,
   contradict,
+  listingContext,
   noteBesideWord,
   operationByProviderRef,
   wordOf,
@@ -17,10 +20,10 @@ import { effectEvidence } from "./effect-evidence.js";
 
 export type Given =
   | { readonly is: "unread"; readonly reason: string }
-  /** There is no such thing, or it is not this operation's. */
-  | { readonly is: "nothing" | "anothers" }
-  /** It is this operation's, alive or not. */
-  | { readonly is: "own"; readonly effect: ProviderEffect };
+  /** There is no such thing, it is not this operation's, or it was known as made elsewhere before this was sent. */
+  | { readonly is: "nothing" | "anothers" | "older" }
+  /** It is this operation's, alive or not; `differs`: it carries the id, and is not what was asked for. */
+  | { readonly is: "own" | "differs"; readonly effect: ProviderEffect };
 
 /** What the provider says of the reference that a person gave. */
 export async function seeGiven(ctx: DispatchCtx, operation: Operation): Promise<Given> {
@@ -31,17 +34,32 @@ export async function seeGiven(ctx: DispatchCtx, operation: Operation): Promise<
   }
   const effect = reading.effects.find((one) => one.ref === ref);
   if (effect === undefined) return { is: "nothing" };
-  if (effect.operationId === operation.id) return { is: "own", effect };
-  if (effect.operationId !== null || !isAsAsked(operation, effect)) return { is: "anothers" };
+  const isAsAsked = differsFromAsked(operation, effect).length === 0;
+  if (effect.operationId === operation.id) return { is: isAsAsked ? "own" : "differs", effect };
+  if (effect.operationId !== null || !isAsAsked) return { is: "anothers" };
   const owner = await operationByProviderRef(ctx.db, ref);
-  return owner === null || owner.id === operation.id ? { is: "own", effect } : { is: "anothers" };
+  if (owner !== null && owner.id !== operation.id) return { is: "anothers" };
+  const { seenBefore } = await listingContext(ctx.db, operation, [ref]);
+  return seenBefore.has(ref) ? { is: "older" } : { is: "own", effect };
 }
 
-const isAsAsked = (operation: Operation, effect: ProviderEffect): boolean =>
-  effect.kind === "refund" &&
-  effect.target === operation.paymentIntent &&
-  effect.amountMinor === operation.amountMinor &&
-  effect.currency.toUpperCase() === operation.currency.toUpperCase();
+/**
+ * `effect` is what the person named, carries the operation's id and is alive. Where it is not what was asked for, it confirms nothing: the
+ * case is open again. Whether it is.
+ */
+export async function judgeNamed(
+  ctx: DispatchCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+  source: "webhook" | "sweep",
+): Promise<boolean> {
+  const differs = differsFromAsked(operation, effect);
+  if (differs.length === 0) return false;
+  return openAgain(ctx, operation, effect, {
+    source,
+    detail: `Confirmed on a person's word, but the provider shows it otherwise: ${differsWords(effect, differs)}`,
+  });
+}
 
 /**
  * `effect` carries the operation's id, is alive, and is not what the person named. Where that is an effect too, there are two; else the
@@ -59,13 +77,23 @@ export async function judgeBesideWord(
     await ctx.db.tx((tx) => reportDuplicate(tx, ctx, operation, effect));
     return "duplicate";
   }
+  await openAgain(ctx, operation, effect, { source, detail: besideWordText(effect) });
+  return "reopened";
+}
+
+async function openAgain(
+  ctx: DispatchCtx,
+  operation: Operation,
+  effect: ProviderEffect,
+  { source, detail }: { source: "webhook" | "sweep"; detail: string },
+): Promise<boolean> {
   const { moved, operation: parked } = await contradict(ctx, {
     operationId: operation.id,
     actor: source === "webhook" ? "system:webhook" : "system:reconcile",
     evidence: effectEvidence(operation.id, effect, source),
-    detail: besideWordText(effect),
-    word: await wordOf(ctx.db, operation.id),
+    detail,
+    word: { decision: await wordOf(ctx.db, operation.id), named: operation.providerRef },
   });
   if (moved) await ctx.db.tx((tx) => noteBesideWord(tx, ctx, parked, effect, source));
-  return "reopened";
+  return moved;
 }

@@ -21,7 +21,7 @@ import { maybeAliveAgain, reportAliveAgain } from "./alive-again.js";
 import type { DispatchCtx } from "./context.js";
 import { reportDuplicate } from "./duplicate.js";
 import { effectEvidence } from "./effect-evidence.js";
-import { judgeBesideWord } from "./on-word.js";
+import { judgeBesideWord, judgeNamed } from "./on-word.js";
 import { refreshBalance } from "./probe.js";
 import { readStored, storedEvent } from "./stored-event.js";
 import { takeBack } from "./taken-back.js";
@@ -176,6 +176,8 @@ async function judgeFor(
         return effect;
       }
       if (!dead && effect.ref !== operation.providerRef) await second(ctx, operation, effect);
+      if (!dead && effect.ref === operation.providerRef && isConfirmedOnWord(operation))
+        await judgeNamed(ctx, operation, effect, "webhook");
       break;
     case "REJECTED":
       if (!dead) {

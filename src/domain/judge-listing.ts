@@ -7,6 +7,7 @@
  * 3. What was listed before our first attempt began cannot be ours.
  * 4. A subscription's state is the effect: cancelled is cancelled, whoever asked.
  */
+import { differsFromAsked, sameCurrency } from "./as-asked.js";
 import { type Evidence, isDead, type Listing, type ProviderEffect } from "./evidence.js";
 import type { OperationId } from "./ids.js";
 import type { Operation } from "./operation.js";
@@ -98,10 +99,7 @@ function differences(
 ): string[] {
   const owner = context.known.get(effect.ref);
   return [
-    ...(effect.kind === "refund" ? [] : ["kind"]),
-    ...(effect.target === operation.paymentIntent ? [] : ["payment"]),
-    ...(effect.amountMinor === operation.amountMinor ? [] : ["amount"]),
-    ...(sameCurrency(effect, operation) ? [] : ["currency"]),
+    ...differsFromAsked(operation, effect),
     ...(owner === undefined || owner === operation.id ? [] : ["operation"]),
   ];
 }
@@ -126,9 +124,6 @@ function balanceHolds(
   const listed = alive.reduce((sum, effect) => sum + effect.amountMinor, 0n);
   return listed + operation.amountMinor <= captured;
 }
-
-const sameCurrency = (effect: { readonly currency: string }, operation: Subject): boolean =>
-  effect.currency.toUpperCase() === operation.currency.toUpperCase();
 
 function judgeSubscription(operation: Subject, effects: readonly ProviderEffect[]): Evidence {
   const here = effects.filter(

@@ -7,7 +7,7 @@
  *    told (`onWord`).
  * 4. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
  */
-import type { Evidence } from "./evidence.js";
+import type { Evidence, ProviderEffect } from "./evidence.js";
 import type { Operation } from "./operation.js";
 import { MADE_DIFFERENTLY } from "./resolving.js";
 import { cutText } from "./text/cut.js";
@@ -17,32 +17,40 @@ export interface Named {
   readonly ref: string;
   /** How the word and the provider differ, one sentence; null: they do not. */
   readonly remark: string | null;
+  /** The provider shows it; null: it shows nothing that is meant. */
+  readonly effect: ProviderEffect | null;
 }
 
 /** References as providers write them. */
 const REFERENCE = /\b(?:re|pyr|sub)_[A-Za-z0-9_]+\b/u;
+const REFERENCES = new RegExp(REFERENCE, "gu");
 const WORD_MAX = 200;
 
-/** null: the provider shows effects that could be meant, and the person names none of them, or several. */
+/** null: several are named; or the provider shows effects that could be meant, and the person names none of them. */
 export function namedEffect(probe: Evidence, evidenceRef: string): Named | null {
   switch (probe.says) {
     case "committed":
     case "pending":
     case "failed_at_provider": {
-      const { ref } = probe.effect;
-      return { ref, remark: remarkOn({ says: probe.says, ref }, evidenceRef) };
+      const { effect } = probe;
+      const { ref } = effect;
+      return { ref, remark: remarkOn({ says: probe.says, ref }, evidenceRef), effect };
     }
     case "duplicate":
     case "unattributed": {
       const [one, ...more] = probe.effects.filter(({ ref }) => mentions(evidenceRef, ref));
-      return one === undefined || more.length > 0 ? null : { ref: one.ref, remark: null };
+      return one === undefined || more.length > 0 ? null : { ref: one.ref, remark: null, effect: one };
     }
     case "absent":
-    case "unknown":
+    case "unknown": {
+      const [one, ...more] = new Set(evidenceRef.match(REFERENCES));
+      if (more.length > 0) return null;
       return {
-        ref: evidenceRef.match(REFERENCE)?.[0] ?? cutText(evidenceRef.trim(), WORD_MAX),
+        ref: one ?? cutText(evidenceRef.trim(), WORD_MAX),
         remark: remarkOn({ says: probe.says, ref: null }, evidenceRef),
+        effect: null,
       };
+    }
     default:
       return probe satisfies never;
   }

@@ -21,8 +21,8 @@ export interface Contradiction {
   readonly evidence: NewEvidence;
   /** A sentence for the people who look at it. */
   readonly detail: string;
-  /** The person's decision that it contradicts: then only an end that rests on a word alone is opened again. */
-  readonly word?: string | null;
+  /** The person's decision that it contradicts, and what they named: then only an end that still rests on that is opened again. */
+  readonly word?: { readonly decision: string | null; readonly named: string | null };
 }
 
 /** The provider took it back: CONFIRMED → REVERSED; the money counts as not refunded, and may be refunded as a further occurrence. */
@@ -65,9 +65,8 @@ export async function reverse(ctx: LedgerCtx, request: Contradiction & { code: s
 export const wasClosedKnowing = ({ status, result }: Operation, ref: string | null): boolean =>
   status === "REJECTED" && result?.code === MADE_DIFFERENTLY && result.providerRef === ref;
 
-/** It still rests on a word, and on another reference than this. */
-const isBesideWord = (operation: Operation, ref: string | null): boolean =>
-  isConfirmedOnWord(operation) && operation.providerRef !== ref;
+const restsOn = (operation: Operation, named: string | null): boolean =>
+  isConfirmedOnWord(operation) && operation.providerRef === named;
 
 /** Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. */
 export async function contradict(ctx: LedgerCtx, request: Contradiction): Promise<Moved> {
@@ -77,14 +76,14 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
       return { moved: false, operation };
     }
     if (wasClosedKnowing(operation, request.evidence.providerRef)) return { moved: false, operation };
-    if (request.word !== undefined && !isBesideWord(operation, request.evidence.providerRef))
+    if (request.word !== undefined && !restsOn(operation, request.word.named))
       return { moved: false, operation };
     await recordEvidence(tx, ctx, request.evidence);
     const reopened = await quarantineEnd(tx, ctx, operation, {
       actor: request.actor,
       data: { evidence: request.evidence.payload },
       detail: request.detail,
-      word: request.word ?? null,
+      word: request.word?.decision ?? null,
     });
     return { moved: true, operation: reopened };
   });

@@ -5,10 +5,11 @@ import type { OperationId } from "../domain/ids.js";
 import type { ListingContext } from "../domain/judge-listing.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import { type Uncovered, uncovered } from "../domain/uncovered.js";
-import { referenceIsGiven } from "./on-word.js";
+import { referenceIsGiven, referenceStands } from "./on-word.js";
 
 interface Known {
   id: OperationId;
+  /** null also where only a person named it and that end was taken back. */
   provider_ref: string | null;
   status: OperationStatus;
   amount_minor: bigint;
@@ -18,7 +19,8 @@ interface Known {
 
 /** $1 payment intent. All our refunds on it, whatever became of them. */
 const ON_PAYMENT = `
-SELECT o.id, o.provider_ref, o.status, o.amount_minor, ${referenceIsGiven("o")} AS given FROM operations o JOIN payments p ON p.order_id = o.order_id
+SELECT o.id, CASE WHEN ${referenceStands("o")} THEN o.provider_ref END AS provider_ref, o.status, o.amount_minor,
+  ${referenceIsGiven("o")} AS given FROM operations o JOIN payments p ON p.order_id = o.order_id
 WHERE p.payment_intent = $1 AND o.kind = 'refund'`;
 
 /** $1 the provider's subscription. */

@@ -17,6 +17,16 @@ export const referenceIsGiven = (o: string): string => `(${o}.provider_ref IS NO
   AND NOT EXISTS (SELECT 1 FROM provider_evidence x WHERE x.operation_id = ${o}.id AND x.provider_ref = ${o}.provider_ref)
   AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.operation_id = ${o}.id AND a.provider_ref = ${o}.provider_ref))`;
 
+/**
+ * SQL: whether the reference of operation `o` is its effect. One that only a person named is that as long as the operation is confirmed by
+ * it: with the end that is taken back it explains nothing any more, and what it names is as strange as before.
+ */
+export const referenceStands = (
+  o: string,
+): string => `(${o}.provider_ref IS NOT NULL AND (${o}.status IN ('CONFIRMED', 'REVERSED')
+  OR EXISTS (SELECT 1 FROM provider_evidence x WHERE x.operation_id = ${o}.id AND x.provider_ref = ${o}.provider_ref)
+  OR EXISTS (SELECT 1 FROM attempts a WHERE a.operation_id = ${o}.id AND a.provider_ref = ${o}.provider_ref)))`;
+
 /** SQL: the decision on which the confirmation of operation `id` rests. */
 export const lastWord = (id: string): string => `(
   SELECT r.id FROM resolutions r WHERE r.operation_id = ${id} AND r.verb = 'confirm' AND r.state = 'applied'

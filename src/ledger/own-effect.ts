@@ -3,7 +3,7 @@
  * before it was asked for, as another refund's or as made elsewhere, is not this one, and one that came to nothing confirms nothing.
  * What only a person has named as another refund's is not known as that.
  */
-import { referenceIsGiven } from "./on-word.js";
+import { referenceIsGiven, referenceStands } from "./on-word.js";
 
 /** SQL, true when it cannot. `operation`: the alias of its row; `ref`: the provider's reference. */
 export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: string }): string => `(
@@ -13,4 +13,4 @@ export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: st
       OR (x.operation_id IS NULL AND x.at < ${o}.first_claimed_at AND ${o}.kind = 'refund')))
   OR (${o}.kind = 'refund' AND EXISTS (
     SELECT 1 FROM operations other WHERE other.provider_ref = ${ref} AND other.kind = 'refund' AND other.id <> ${o}.id
-      AND NOT ${referenceIsGiven("other")})))`;
+      AND ${referenceStands("other")} AND NOT ${referenceIsGiven("other")})))`;

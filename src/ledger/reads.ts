@@ -6,7 +6,7 @@ import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
-import { referenceIsGiven } from "./on-word.js";
+import { referenceIsGiven, referenceStands } from "./on-word.js";
 import { isStatus, type OperationRow, operationColumns, toOperation, toRequest } from "./rows.js";
 import type { Page } from "./types.js";
 
@@ -127,7 +127,8 @@ export async function liveOn(
 export async function operationByProviderRef(on: SqlRunner, ref: string): Promise<Operation | null> {
   const [row] = await on.sql<OperationRow>(
     "ledger.by_provider_ref",
-    `SELECT ${COLUMNS} FROM operations o WHERE o.provider_ref = $1 ORDER BY ${referenceIsGiven("o")}, o.id LIMIT 1`,
+    `SELECT ${COLUMNS} FROM operations o WHERE o.provider_ref = $1 AND ${referenceStands("o")}
+     ORDER BY ${referenceIsGiven("o")}, o.id LIMIT 1`,
     [ref],
   );
   return row === undefined ? null : toOperation(row);

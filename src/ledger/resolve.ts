@@ -5,6 +5,7 @@
  * that was looked at, what is safe (`judgeResolving`), who filed it, and that one decision wins.
  */
 import type { Tx } from "../db/connect.js";
+import { differsFromAsked } from "../domain/as-asked.js";
 import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
@@ -188,13 +189,19 @@ async function judge(
   if (!judged.possible || verb !== "confirm") return judged;
   const named = namedEffect(probe, evidenceRef);
   if (named === null) return { possible: false, code: "names_none_shown" };
+  if (
+    operation.kind === "refund" &&
+    named.effect !== null &&
+    differsFromAsked(operation, named.effect).length > 0
+  )
+    return { possible: false, code: "named_differs" };
   const other = await anothersEffect(tx, operation, named.ref);
   return other === null ? judged : { possible: false, code: "anothers_effect", other };
 }
 
 type Refusal =
   | Extract<Resolving, { possible: false }>
-  | { readonly possible: false; readonly code: "names_none_shown" }
+  | { readonly possible: false; readonly code: "names_none_shown" | "named_differs" }
   | { readonly possible: false; readonly code: "anothers_effect"; readonly other: OperationId };
 
 const refusal = (safe: Refusal, operation: Operation): Extract<ResolveResult, { outcome: "not_safe" }> => ({

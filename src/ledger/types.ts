@@ -372,6 +372,7 @@ export type ResolveResult =
 export type NotSafe =
   | ResolvingRefusal
   | "names_none_shown"
+  | "named_differs"
   | "anothers_effect"
   | "filed_it_themselves"
   | "same_person";

@@ -13,6 +13,8 @@ export function notSafeSentence(code: Exclude<NotSafe, "anothers_effect">): stri
   switch (code) {
     case "names_none_shown":
       return `Not done: the evidence names none of what the provider shows, or several. ${NAME_ONE}`;
+    case "named_differs":
+      return "Not done: what is named is not what was asked for, so it confirms nothing. Name one that is; if none is, it is not confirmed.";
     case "may_still_commit":
       return "Not done: what was sent may still take effect, and nobody can know yet.";
     case "wrong_state":
@@ -42,6 +44,7 @@ const CODES: ReadonlySet<string> = new Set<NotSafe>([
   "nobody_can_know",
   "key_expired",
   "names_none_shown",
+  "named_differs",
   "anothers_effect",
   "filed_it_themselves",
   "same_person",

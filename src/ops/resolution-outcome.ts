@@ -88,6 +88,12 @@ export async function told(
     case "not_safe":
       if (result.code === "names_none_shown")
         return { outcome: "invalid", field: "evidence", sentence: `${probe.sentence} ${NAME_ONE}` };
+      if (result.code === "named_differs")
+        return {
+          outcome: "invalid",
+          field: "evidence",
+          sentence: `${probe.sentence} ${notSafeSentence(result.code)}`,
+        };
       if (result.code === "anothers_effect")
         return { outcome: "invalid", field: "evidence", sentence: anothersSentence(result.other) };
       return {

@@ -1,5 +1,5 @@
 /** Operations that are confirmed on a person's word alone, and of which the provider shows nothing. */
-import { effectEvidence, judgeBesideWord, seeGiven, takeBack } from "../dispatch/index.js";
+import { effectEvidence, judgeBesideWord, judgeNamed, seeGiven, takeBack } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
@@ -68,7 +68,11 @@ async function whatIsMissing(ctx: ReconcileCtx, operation: Operation): Promise<s
   if (listing.read === "failed") return null;
   const own = listing.effects.filter(({ operationId }) => operationId === operation.id);
   const alive = own.filter((effect) => !isDead(effect));
-  if (alive.some(({ ref }) => ref === operation.providerRef)) return null;
+  const named = alive.find(({ ref }) => ref === operation.providerRef);
+  if (named !== undefined) {
+    await judgeNamed(ctx, operation, named, "sweep");
+    return null;
+  }
   const [shown] = alive;
   if (shown !== undefined) {
     await judgeBesideWord(ctx, operation, shown, "sweep");
@@ -79,7 +83,12 @@ async function whatIsMissing(ctx: ReconcileCtx, operation: Operation): Promise<s
     case "unread":
       return null;
     case "own":
-      return isDead(given.effect) ? endOf(ctx, operation, given.effect) : null;
+    case "differs":
+      if (isDead(given.effect)) return endOf(ctx, operation, given.effect);
+      await judgeNamed(ctx, operation, given.effect, "sweep");
+      return null;
+    case "older":
+      return "nothing of it on this payment; the refund named was there before this was sent";
     case "anothers":
       return "nothing of it on this payment; the reference given is another one's";
     case "nothing":

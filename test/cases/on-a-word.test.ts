@@ -457,3 +457,172 @@ describe("two effects at the provider of an operation that was confirmed on a wo
     await w.intact();
   });
 });
+
+describe("what a person named, once that end is taken back", () => {
+  const openedAgain = async (id: OperationId): Promise<void> => {
+    const request = { ref: id, userId: "U_ONC1", reason: "a wrong click", evidenceRef: "note" };
+    expect(await ops.reopen(request)).toMatchObject({ outcome: "reopened" });
+  };
+  const says = async (id: OperationId) => (await probe(w.worker("p"), await w.now(id))).evidence.says;
+
+  /** Sent once without effect, and parked beside a refund of the same amount that somebody made by hand. */
+  async function besideStranger(): Promise<{ operation: Operation; stranger: string }> {
+    const lost = w.control.arm({ kind: "drop_before_commit", times: null });
+    const id = await w.prepared("ORD-1", 2_000n);
+    await w.look(w.worker("w"), id);
+    w.control.disarm(lost);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
+    const [made] = await w.control.effects();
+    const operation = await w.work(w.worker("w"), id);
+    expect(operation.quarantineReason).toContain("unattributed_effect");
+    return { operation, stranger: made?.id ?? "" };
+  }
+
+  it.each(["it was shown to them", "the provider could not be asked"])(
+    "is as strange as before, and nothing is sent beside it: %s",
+    async (asked) => {
+      const { operation, stranger } = await besideStranger();
+      const before = await books("ORD-1");
+      if (asked === "it was shown to them") await confirmed(operation, stranger);
+      else await confirmedUnasked(operation, stranger);
+      expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 0 });
+      await openedAgain(operation.id);
+      expect(await says(operation.id)).toBe("unattributed");
+      expect(await books("ORD-1")).toEqual(before);
+      expect(await ops.resolve({ ...form(operation, "note"), verb: "retry" })).toMatchObject({
+        outcome: "not_safe",
+        probe: { says: "unattributed" },
+      });
+      await reconcileOne(w.worker("w"), operation.id, "evidence");
+      expect(await w.now(operation.id)).toMatchObject({
+        status: "QUARANTINED",
+        attempts: operation.attempts,
+      });
+      expect(await w.committed()).toBe(1);
+      expect(await w.posts()).toHaveLength(1);
+      // It may be named again.
+      await confirmed(operation, stranger);
+      expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 0 });
+      await w.intact();
+    },
+  );
+
+  it("hides it from no other operation", async () => {
+    const operation = await parked("ORD-1", false);
+    const other = await parked("ORD-1", false, 2_001n);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_001 });
+    const [made] = await w.control.effects();
+    await confirmedUnasked(operation, made?.id ?? "");
+    await openedAgain(operation.id);
+    expect(await says(other.id)).toBe("unattributed");
+    await confirmed(other, made?.id ?? "");
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
+    expect(await kinds()).not.toContain("missing_effect");
+  });
+});
+
+describe("what is named is not what was asked for", () => {
+  it("carries the operation's id with another amount: the case is open again, and what was made is told", async () => {
+    const operation = await parked("ORD-1", false);
+    const ref = await refundUnder(operation.id, "ORD-1", 9_000);
+    await confirmedUnasked(operation, ref);
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    await w.look(w.worker("w"), operation.id);
+    const now = await w.now(operation.id);
+    expect(now).toMatchObject({ status: "QUARANTINED", resolvedByPerson: false });
+    expect(now.quarantineReason).toContain(`postcondition_failed: ${ref} of £90.00 GBP`);
+    expect((await kinds()).sort()).toEqual(["contradiction", "made_differently"]);
+    expect(await cardOf("contradiction")).toContain(ref);
+    expect(await books("ORD-1")).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 7_000 });
+    await w.intact();
+  });
+
+  it("a webhook tells of it: the same, once", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmedUnasked(operation, await refundUnder(operation.id, "ORD-1", 1_000));
+    await hearAll();
+    await hearAll();
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await kinds()).toContain("contradiction");
+    await w.look(w.worker("w"), operation.id);
+    await hearAll();
+    expect((await kinds()).sort()).toEqual(["contradiction", "made_differently"]);
+    await w.intact();
+  });
+
+  it("carries the operation's id on another payment: the case is open again", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmedUnasked(operation, await refundUnder(operation.id, "ORD-2", 2_000));
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await kinds()).toEqual(["contradiction"]);
+    expect(await cardOf("contradiction")).toContain("payment");
+    await w.intact();
+  });
+
+  it.each(["ORD-1", "EUR"])(
+    "a stranger of another amount or currency (%s) confirms nothing",
+    async (what) => {
+      const operation = await parked("ORD-1", false);
+      const amount = what === "ORD-1" ? 17_000 : 2_000;
+      await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount });
+      const [made] = await w.control.effects();
+      const ctx = w.worker("ops");
+      const { evidence } = await probe(ctx, operation);
+      if (evidence.says !== "unattributed") throw new Error(evidence.says);
+      const effects =
+        what === "EUR" ? evidence.effects.map((one) => ({ ...one, currency: "EUR" })) : evidence.effects;
+      const outcome = await resolve(ctx, {
+        operationId: operation.id,
+        expectedVersion: operation.version,
+        verb: "confirm",
+        by: "U_ONC1",
+        reason: "seen",
+        evidenceRef: made?.id ?? "",
+        probe: { says: "unattributed", effects },
+        needsSecond: false,
+        secondWithinMs: 60_000,
+      });
+      expect(outcome).toMatchObject({ outcome: "not_safe", code: "named_differs" });
+      expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", providerRef: null });
+      await w.intact();
+    },
+  );
+
+  it("the form says so beside its field", async () => {
+    const operation = await parked("ORD-1", false);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 17_000 });
+    const [made] = await w.control.effects();
+    expect(await ops.resolve(form(operation, made?.id ?? ""))).toMatchObject({
+      outcome: "invalid",
+      field: "evidence",
+      sentence: expect.stringContaining("not what was asked for"),
+    });
+  });
+
+  it("was known as refunded elsewhere before the operation was sent: told as missing", async () => {
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
+    const [made] = await w.control.effects();
+    await sweepOrphans(w.worker("s"));
+    const operation = await parked("ORD-1", false);
+    await confirmed(operation, made?.id ?? "");
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await cardOf("missing_effect")).toContain("before this was sent");
+    expect(await w.committed()).toBe(1);
+  });
+
+  it("several are named: none is taken for meant", async () => {
+    const operation = await parked("ORD-1", false);
+    expect(await ops.resolve(form(operation, "not re_first but re_second"))).toMatchObject({
+      outcome: "invalid",
+      field: "evidence",
+    });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", providerRef: null });
+    await confirmed(operation, "re_second, and once more: re_second");
+    expect(await w.now(operation.id)).toMatchObject({ providerRef: "re_second" });
+  });
+});

@@ -154,7 +154,7 @@ const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
   },
   contradiction: {
     meaning:
-      "This was confirmed on a person's word alone, and the provider shows it under another reference. The case was opened again, and what the provider shows settles it.",
+      "This was confirmed on a person's word alone, and the provider shows otherwise. The case was opened again, and what the provider shows settles it.",
     next: "Look at it with `/ops show ID`: if it is confirmed by the provider's reference, close this; else decide it on its own card.",
   },
 };
