@@ -65,7 +65,7 @@ const DISPATCH = statement<DispatchParameters>(
   "ledger.dispatch",
   `
 WITH f AS MATERIALIZED (
-  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf("'all', :kind", "FOR SHARE")}) s
+  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf(":kind", "FOR SHARE")}) s
 ), g AS (
   SELECT o.id, o.event_count, o.head_hash, o.attempts + 1 AS number, o.lease_token + 1 AS new_token, o.not_before,
          o.first_claimed_at, o.request

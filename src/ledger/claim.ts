@@ -87,7 +87,7 @@ interface LossRow extends OperationRow {
 /** $1 operation. */
 const LOSS = `
 SELECT ${operationColumns("o")}, n.now, COALESCE(o.not_before > n.now, false) AS resting,
-       (SELECT bool_or(s.frozen) FROM (${switchesOf("'all', o.kind")}) s) AS frozen
+       (SELECT bool_or(s.frozen) FROM (${switchesOf("o.kind")}) s) AS frozen
 FROM operations o, (SELECT countersign_now() AS now) n
 WHERE o.id = $1`;
 
@@ -155,7 +155,7 @@ export async function renewLease(ctx: LedgerCtx, lease: LeaseRef & { leaseMs?: n
 /** $1 operation, $2 token, $3 timeout plus margin. One row while the lease is held under this token. */
 const CHECK = `
 SELECT o.kind, o.lease_until > n.at_now AS leased, o.first_claimed_at, n.at_now + $3::bigint * interval '1 millisecond' AS ends_at,
-       (SELECT bool_or(s.frozen) FROM (${switchesOf("'all', o.kind")}) s) AS frozen
+       (SELECT bool_or(s.frozen) FROM (${switchesOf("o.kind")}) s) AS frozen
 FROM operations o, (SELECT countersign_now() AS at_now) n
 WHERE o.id = $1 AND o.lease_token = $2::bigint AND o.status = 'DISPATCHED'`;
 

@@ -3,6 +3,7 @@
  * committed, nothing new leaves.
  */
 import type { SqlRunner, Tx } from "../db/connect.js";
+import { OPERATION_KINDS } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 import { openIncident } from "./incidents.js";
 import { actorOf, recordSubjectEvent } from "./subject-events.js";
@@ -23,18 +24,19 @@ interface Row {
 const COLUMNS = "kind, frozen, by, reason, at, thaw_asked_by, thaw_expires_at, version";
 const NOBODY_ASKS = "thaw_asked_by = NULL, thaw_expires_at = NULL, version = version + 1";
 
-/** SQL: how the log last tells switch `s` to have been turned, and by whom; no row: it was never turned. */
+/** SQL: how the log last tells switch `k` to have been turned, and by whom; no row: it was never turned. */
 const TOLD = `
     SELECT e.type = 'freeze' AS frozen, e.actor FROM operation_events e
-    WHERE e.subject = 'freeze:' || s.kind AND e.type IN ('freeze', 'thaw') ORDER BY e.seq DESC LIMIT 1`;
+    WHERE e.subject = 'freeze:' || k.kind AND e.type IN ('freeze', 'thaw') ORDER BY e.seq DESC LIMIT 1`;
 
 /**
- * SQL: the switches of kinds `kinds` and whether each holds back. One that was frozen and that the log tells of nobody thawing is frozen,
- * whatever its row says. `lock`: how the rows are locked.
+ * SQL: the switches of all kinds and of kind `kind`, and whether each holds back. One that was frozen and that the log tells of nobody
+ * thawing is frozen, whatever its row says; so is one whose row is gone. `lock`: how the rows are locked.
  */
-export const switchesOf = (kinds: string, lock = ""): string => `
-  SELECT s.frozen OR COALESCE(told.frozen, false) AS frozen
-  FROM (SELECT kind, frozen FROM freeze_switches WHERE kind IN (${kinds}) ${lock}) s
+export const switchesOf = (kind: string, lock = ""): string => `
+  SELECT COALESCE(s.frozen, true) OR COALESCE(told.frozen, false) AS frozen
+  FROM (VALUES ('all'), (${kind}::text)) k (kind)
+  LEFT JOIN (SELECT kind, frozen FROM freeze_switches WHERE kind IN ('all', ${kind}) ${lock}) s ON s.kind = k.kind
   LEFT JOIN LATERAL (${TOLD}) told ON true`;
 
 /** SQL: in the transaction that turns a switch; `switchShown` takes it back. */
@@ -207,32 +209,64 @@ const tell = (
   data: object = {},
 ): Promise<void> => recordSubjectEvent(tx, { subject: `freeze:${kind}`, type, actor: actorOf(by), data });
 
+/** SQL: who froze it by the log, as a row names them; null: that was erased. */
+const BY_TOLD = `CASE WHEN told.actor LIKE 'person:%'
+  THEN (SELECT regexp_replace(a.value, '^slack:', '') FROM audit_subjects a WHERE a.hash = substr(told.actor, 8)) ELSE told.actor END`;
+
 /** Who froze it by the log stands in the row again, too, unless that was erased: whoever thaws is told apart from that person. */
 const SET_BACK = `
-UPDATE freeze_switches f SET frozen = true, by = COALESCE(CASE WHEN s.actor LIKE 'person:%'
-  THEN (SELECT regexp_replace(a.value, '^slack:', '') FROM audit_subjects a WHERE a.hash = substr(s.actor, 8)) ELSE s.actor END, f.by), ${TURNED}, ${NOBODY_ASKS}
-FROM (SELECT s.kind, told.actor FROM freeze_switches s CROSS JOIN LATERAL (${TOLD}) told WHERE NOT s.frozen AND told.frozen) s
+UPDATE freeze_switches f SET frozen = true, by = COALESCE(s.by, f.by), ${TURNED}, ${NOBODY_ASKS}
+FROM (SELECT k.kind, ${BY_TOLD} AS by FROM freeze_switches k CROSS JOIN LATERAL (${TOLD}) told WHERE NOT k.frozen AND told.frozen) s
 WHERE f.kind = s.kind AND NOT f.frozen
 RETURNING f.kind, f.version`;
 
+/** $1 kinds of all switches. A version that no card of the row before can have shown. */
+const PUT_BACK = `
+INSERT INTO freeze_switches (kind, frozen, by, at, cards_behind, version)
+SELECT k.kind, COALESCE(told.frozen, false), CASE WHEN told.frozen THEN ${BY_TOLD} END,
+  CASE WHEN told.frozen THEN countersign_now() END, true, (extract(epoch FROM countersign_now()) * 1000)::bigint
+FROM unnest($1::text[]) AS k (kind) LEFT JOIN LATERAL (${TOLD}) told ON true
+WHERE NOT EXISTS (SELECT 1 FROM freeze_switches f WHERE f.kind = k.kind)
+ON CONFLICT (kind) DO NOTHING
+RETURNING kind, version`;
+const ALL_KINDS: readonly FreezeKind[] = ["all", ...OPERATION_KINDS];
+
 /**
- * Switches that were frozen and whose row was lifted by nobody's thaw are set back as the log tells it, so that everything shown is
- * what holds anyway; on-call hears of each. Returns how many.
+ * Switches that were frozen and whose row was lifted by nobody's thaw, and those whose row is gone, are set back as the log tells it, so
+ * that everything shown is what holds anyway; on-call hears of each. Returns how many.
  */
 export async function setLiftedBack(ctx: LedgerCtx): Promise<number> {
   return ctx.db.tx(async (tx) => {
-    const rows = await tx.sql<Pick<Row, "kind" | "version">>("ledger.set_lifted_back", SET_BACK);
-    for (const { kind, version } of rows) {
-      await ctx.notices.touch(tx, { kind: "thaw", id: kind });
-      await openIncident(tx, ctx, {
-        kind: "row_changed",
-        dedupeKey: `row_changed:freeze:${kind}:${version}`,
-        operationId: null,
-        paymentId: null,
-        detail: { kind, problems: ["the freeze was lifted in the database, and nobody had thawed it"] },
-      });
-    }
-    return rows.length;
+    const lifted = await tx.sql<Turned>("ledger.set_lifted_back", SET_BACK);
+    const gone = await tx.sql<Turned>("ledger.put_switch_back", PUT_BACK, [ALL_KINDS]);
+    for (const one of lifted)
+      await tellChanged(tx, ctx, one, "the freeze was lifted in the database, and nobody had thawed it");
+    for (const one of gone)
+      await tellChanged(
+        tx,
+        ctx,
+        one,
+        "the switch was deleted in the database, and stands again as the log tells it",
+      );
+    return lifted.length + gone.length;
+  });
+}
+
+type Turned = Pick<Row, "kind" | "version">;
+
+async function tellChanged(
+  tx: Tx,
+  ctx: LedgerCtx,
+  { kind, version }: Turned,
+  problem: string,
+): Promise<void> {
+  await ctx.notices.touch(tx, { kind: "thaw", id: kind });
+  await openIncident(tx, ctx, {
+    kind: "row_changed",
+    dedupeKey: `row_changed:freeze:${kind}:${version}`,
+    operationId: null,
+    paymentId: null,
+    detail: { kind, problems: [problem] },
   });
 }
 

@@ -104,7 +104,7 @@ const NO_CLAIM: ClaimParts = {
 /** As `ledger.dispatch` makes it: the switches are locked in share mode, and while one is frozen there is no claim (`c` is empty). */
 const WITH_CLAIM: ClaimParts = {
   before: `f AS MATERIALIZED (
-  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf("'all', :kind", "FOR SHARE")}) s
+  SELECT bool_or(s.frozen) AS frozen FROM (${switchesOf(":kind", "FOR SHARE")}) s
 ), `,
   frozen: ", f.frozen FROM f",
   after: `, c AS MATERIALIZED (

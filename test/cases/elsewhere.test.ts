@@ -147,7 +147,7 @@ describe("the provider makes more than was asked for", () => {
     expect(await w.posts()).toHaveLength(1);
   });
 
-  it("a person who confirms while the provider cannot be read confirms what was asked for; the rest stays gone", async () => {
+  it("a person confirms while the provider cannot be read: the rest stays gone, and what it shows then opens the case again", async () => {
     await w.work(w.worker("w"), id);
     const { operation, effect } = await proofOf(id);
     const confirmed = await resolve(w.worker("ops"), {
@@ -162,11 +162,13 @@ describe("the provider makes more than was asked for", () => {
       secondWithinMs: 60_000,
     });
     expect(confirmed).toMatchObject({ outcome: "applied" });
-    const right = { reserved: 0, refunded: 2_000, elsewhere: 1_000 };
-    expect(await books()).toEqual(right);
+    expect(await books()).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 1_000 });
     await hearAll();
     await sweepOrphans(w.worker("s"));
-    expect(await books()).toEqual(right);
+    await w.look(w.worker("w"), id);
+    expect(await w.now(id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await books()).toEqual({ reserved: 2_000, refunded: 0, elsewhere: 1_000 });
+    expect(await kinds()).toEqual(["made_differently", "contradiction"]);
     await w.intact();
   });
 

@@ -188,6 +188,44 @@ describe("a freeze that was lifted in the database", () => {
   });
 });
 
+describe("a freeze switch that was deleted in the database", () => {
+  it.each(["all", "refund"] as const)(
+    "%s holds all the same, is put back, and on-call hears of it",
+    async (kind) => {
+      const id = await w.prepared(2_000n);
+      await freeze(w.dispatch, { kind, by: "U_ONC1", reason: "odd refunds" });
+      await byHand(kind, "DELETE FROM freeze_switches WHERE kind = $1");
+      await drive(w.dispatch, id);
+      expect(await posts()).toBe(0);
+      expect(await w.now(id)).toMatchObject({ status: "PREPARED", attempts: 0 });
+      expect(await Promise.all([setLiftedBack(w.dispatch), setLiftedBack(w.dispatch)])).toContain(1);
+      expect(await setLiftedBack(w.dispatch)).toBe(0);
+      expect(await incidents()).toEqual(["row_changed"]);
+      expect((await verifyAudit(database.db)).broken).toEqual([]);
+      expect(await freezeStates(database.db)).toContainEqual(
+        expect.objectContaining({ kind, frozen: true, by: "U_ONC1" }),
+      );
+      await thaw(w.dispatch, { kind, by: "U_ONC2" });
+      expect(await setLiftedBack(w.dispatch)).toBe(0);
+      // Again, and it is news again.
+      await byHand(kind, "DELETE FROM freeze_switches WHERE kind = $1");
+      expect(await setLiftedBack(w.dispatch)).toBe(1);
+      expect(await incidents()).toEqual(["row_changed", "row_changed"]);
+      expect(await drive(w.dispatch, id)).toMatchObject({ status: "CONFIRMED" });
+      expect(await committed()).toBe(1);
+    },
+  );
+
+  it("holds back what is prepared and claimed at once", async () => {
+    await byHand(null, "DELETE FROM freeze_switches WHERE kind = 'all'");
+    const id = await w.prepared(2_000n);
+    await drive(w.dispatch, id);
+    expect(await posts()).toBe(0);
+    expect(await setLiftedBack(w.dispatch)).toBe(1);
+    expect(await drive(w.dispatch, id)).toMatchObject({ status: "CONFIRMED" });
+  });
+});
+
 describe("the policy in force", () => {
   it("changed in the row to an older, wider one: what it lets through is not sent", async () => {
     const record = recordPolicyActivated;

@@ -525,7 +525,7 @@ describe("an incident card", () => {
     } as const;
     const detail = incidentDetail("row_changed", { kind: "refund", problems: ["lifted"] }, null);
     const text = said(incidentCard({ ...facts, operation: null, detail }));
-    expect(text).toContain("A freeze was lifted in the database, and nobody had thawed it.");
+    expect(text).toContain("A freeze switch was changed in the database, and not by anybody on call.");
     expect(text).not.toContain("An operation's row");
     expect(detail).toContainEqual(["Frozen", "refund operations"]);
     expect(said(incidentCard({ ...facts, operation: operationOf(), detail: [] }))).toContain(

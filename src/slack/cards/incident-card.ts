@@ -143,8 +143,8 @@ type Rest = Omit<IncidentWords, "title">;
 
 const LIFTED: Rest = {
   meaning:
-    "A freeze was lifted in the database, and nobody had thawed it. Nothing was sent because of that, and it is frozen again.",
-  next: "Find who wrote to the database; then `/ops thaw` if it may go on, and close this.",
+    "A freeze switch was changed in the database, and not by anybody on call. Nothing was sent because of that, and it stands again as the log tells it.",
+  next: "Find who wrote to the database; then `/ops thaw` if it is frozen and may go on, and close this.",
 };
 
 const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
