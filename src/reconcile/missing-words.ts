@@ -1,5 +1,5 @@
 /** Operations that are confirmed on a person's word alone, and of which the provider shows nothing. */
-import { effectEvidence, judgeBesideWord, judgeNamed, seeGiven, takeBack } from "../dispatch/index.js";
+import { effectEvidence, judgeBesideWord, judgeNamed, probe, seeGiven, takeBack } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
@@ -13,7 +13,7 @@ const WORDS_LIMIT = 200;
 /** $1 scope, $2 lag in milliseconds, $3 rows. Each word is told of once, whatever becomes of its incident. */
 const onWords = (scope: string): string => `
 SELECT o.id, w.word FROM operations o CROSS JOIN LATERAL (SELECT ${lastWord("o.id")} AS word) w
-WHERE ${scope} AND ${confirmedOnWord("o")} AND o.kind = 'refund'
+WHERE ${scope} AND ${confirmedOnWord("o")} AND o.kind IN ('refund', 'cancel_subscription')
   AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.dedupe_key = 'missing:' || o.id || ':' || w.word)
 ORDER BY o.created_at DESC, o.id DESC LIMIT $3`;
@@ -24,7 +24,10 @@ const SINCE = onWords(
 );
 const ON_PAYMENT = onWords("o.order_id = (SELECT order_id FROM payments WHERE payment_intent = $1)");
 
-/** Looks for each on its payment's whole list, by its own id, and for what the person named. Returns how many are missing. */
+/**
+ * Looks for each refund on its payment's whole list, by its own id, and for what the person named; and at each subscription. Returns how
+ * many are missing.
+ */
 export async function missingWords(ctx: ReconcileCtx, scope: MissingScope): Promise<number> {
   const rows = await ctx.db.sql<{ id: OperationId; word: string }>(
     "since" in scope ? "reconcile.words_since" : "reconcile.words_on_payment",
@@ -64,6 +67,10 @@ async function told(
 
 /** What the provider says instead of showing it; null: it shows it, or nobody can say. */
 async function whatIsMissing(ctx: ReconcileCtx, operation: Operation): Promise<string | null> {
+  if (operation.kind !== "refund") {
+    const { evidence } = await probe(ctx, operation);
+    return evidence.says === "absent" ? "not cancelled" : null;
+  }
   const listing = await ctx.provider.list(operation, { timeoutMs: ctx.timing.providerTimeoutMs });
   if (listing.read === "failed") return null;
   const own = listing.effects.filter(({ operationId }) => operationId === operation.id);

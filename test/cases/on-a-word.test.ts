@@ -7,14 +7,16 @@ import { systemClock } from "../../src/app/system.js";
 import { judgeBesideWord, probe } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
-import { closeIncident, resolve, secondResolve } from "../../src/ledger/index.js";
+import { closeIncident, prepareTurn, resolve, secondResolve } from "../../src/ledger/index.js";
 import { checkTrips, type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
 import { reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
 import { signatureHeader } from "../../src/sandbox/payments/index.js";
 import { incidentCard } from "../../src/slack/cards/incident-card.js";
 import { readIncident } from "../../src/slack/views/ops.js";
+import { POLICY } from "../approvals/harness.js";
 import { SECRET_KEY, WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { refund } from "../support/ledger-world.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
 const database = withDatabase();
@@ -624,5 +626,72 @@ describe("what is named is not what was asked for", () => {
     expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", providerRef: null });
     await confirmed(operation, "re_second, and once more: re_second");
     expect(await w.now(operation.id)).toMatchObject({ providerRef: "re_second" });
+  });
+});
+
+describe("a subscription that was said to be cancelled", () => {
+  async function saidCancelled(): Promise<Operation> {
+    await w.h.policy(
+      POLICY.replace("cancel_subscription: { auto: false", "cancel_subscription: { auto: true"),
+    );
+    await database.db.sql(
+      undefined,
+      `INSERT INTO subscriptions (id, ref, customer_id, plan, status, provider_ref)
+       SELECT 'sub-row', 'SUB-1', id, 'monthly', 'active', 'sub_one' FROM customers WHERE ref = 'CUS-7'`,
+    );
+    await w.control.seedSubscription({ id: "sub_one" });
+    const run = await w.h.ticket();
+    const ctx = w.worker("ops");
+    const wanted = refund(run, 0n, {
+      kind: "cancel_subscription",
+      customerRef: "CUS-7",
+      orderRef: null,
+      subscriptionRef: "SUB-1",
+      atPeriodEnd: false,
+    });
+    const proposal = {
+      ...wanted,
+      refundScope: null,
+      landing: { paymentIntent: null, providerSubscription: "sub_one" },
+    };
+    const [call] = await database.db.tx((tx) =>
+      prepareTurn(tx, ctx, {
+        calls: [{ callId: proposal.callId, proposal }],
+        judge: w.h.ctx.judge,
+        onHold: async () => {},
+      }),
+    );
+    if (call?.outcome !== "prepared") throw new Error(call?.outcome);
+    const lost = w.control.arm({ kind: "drop_before_commit", times: null });
+    const operation = await w.work(w.worker("w"), call.operation.id);
+    w.control.disarm(lost);
+    await confirmed(operation, "they say it is cancelled");
+    return operation;
+  }
+
+  it("and is not: told once", async () => {
+    const operation = await saidCancelled();
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("t"))).toMatchObject({ missing: 0 });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", operation: operation.id }]);
+    const card = await cardOf("missing_effect");
+    expect(card).toContain("not cancelled");
+    expect(card).not.toContain("money");
+    expect((await w.control.counts()).cancellations).toBe(0);
+    await w.intact();
+  });
+
+  it("and is: nothing is found", async () => {
+    await saidCancelled();
+    const answer = await fetch(`${payments.sandbox.url}/v1/subscriptions/sub_one`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${SECRET_KEY}` },
+    });
+    expect(answer.status).toBe(200);
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect(await kinds()).toEqual([]);
   });
 });

@@ -150,7 +150,7 @@ const LIFTED: Rest = {
 const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
   missing_effect: {
     meaning: "We hold this as done on a person's word alone, and the provider does not show it.",
-    next: "Ask whoever confirmed it. If it was not done, press *Open again* on its card (or `/ops reopen ID`) and decide it anew; the customer may not have the money.",
+    next: "Ask whoever confirmed it. If it was not done, press *Open again* on its card (or `/ops reopen ID`) and decide it anew; the customer may not have what they were told.",
   },
   contradiction: {
     meaning:
