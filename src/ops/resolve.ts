@@ -10,12 +10,13 @@
 
 import type { Evidence } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
-import { mayAgree, resolversNeeded } from "../domain/policy/people.js";
+import { mayAgree } from "../domain/policy/people.js";
+import type { Policy } from "../domain/policy/policy.js";
 import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, authoriseOn, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
-import { isResolvable, mayStillCommit, verbViews } from "./explain.js";
+import { isResolvable, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
@@ -28,6 +29,7 @@ import type {
   SecondOutcome,
   SecondRequest,
 } from "./types.js";
+import { verbsNow } from "./verbs-now.js";
 
 /** May this person open the form, and what would it take? Asks nobody but the directory. */
 export async function openResolution(
@@ -83,6 +85,8 @@ async function carryOut(
   const { evidence, caller } = asked;
   let { operation } = asked;
   for (let tries = 1; ; tries += 1) {
+    const standing = await standsNow(ctx, operation, { verb: request.verb, evidence, policy: caller.policy });
+    if (standing.refused !== null) return standing.refused;
     const result = await ledger.resolve(ctx.ledger, {
       operationId: operation.id,
       expectedVersion: operation.version,
@@ -91,7 +95,7 @@ async function carryOut(
       reason: cutText(request.reason.trim(), TEXT_MAX_CHARS),
       evidenceRef: cutText(request.evidenceRef.trim(), TEXT_MAX_CHARS),
       probe: evidence,
-      needsSecond: await takesTwo(ctx, operation, request.verb, caller),
+      needsSecond: standing.people === 2,
       secondWithinMs: secondWithinMs(caller.policy),
     });
     const byMachine = result.outcome === "overtaken" && result.by === null;
@@ -123,6 +127,11 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
   if (request.verdict === "agree") {
     const settled = await settledByEvidence(ctx, operation, resolution.verb, evidence);
     if (settled !== null) return settled;
+  }
+  if (request.verdict === "agree") {
+    const { verb } = resolution;
+    const { refused: not } = await standsNow(ctx, operation, { verb, evidence, policy: caller.policy });
+    if (not !== null) return not;
   }
   const result = await ledger.secondResolve(ctx.ledger, {
     resolutionId: resolution.id,
@@ -158,14 +167,29 @@ const PAST = {
   expired: "left without an answer for too long",
 } as const;
 
-async function takesTwo(
+/**
+ * How the verb stands by that answer, as `/ops show` tells it. Refused here is what the ledger cannot know: where the provider could not
+ * be asked, what it showed before still holds; and nothing is authorised while it is frozen.
+ */
+async function standsNow(
   ctx: OpsContext,
   operation: Operation,
-  verb: ResolveVerb,
-  caller: Caller,
-): Promise<boolean> {
+  of: { verb: ResolveVerb; evidence: Evidence; policy: Policy },
+): Promise<{ refused: Extract<ResolveOutcome, { outcome: "not_safe" }> | null; people: 1 | 2 }> {
   const view = await explained(ctx, operation);
-  const noBound = view.contract.inflightBoundMs === null && mayStillCommit(view.contract, view);
-  const { amountMinor, currency } = operation;
-  return resolversNeeded({ verb, amountMinor, currency, noBound }, caller.policy) === 2;
+  const standing = verbsNow(view, of.policy, of.evidence).find(({ verb }) => verb === of.verb);
+  if (standing === undefined) return { refused: null, people: 1 };
+  const ours = of.evidence.says === "unknown" || (of.verb === "retry" && view.frozen);
+  if (standing.possible || !ours) return { refused: null, people: standing.people };
+  const probe = probeView(of.evidence);
+  const refused = {
+    outcome: "not_safe",
+    operation,
+    probe,
+    sentence: saidOnce(probe.sentence, standing.sentence),
+  } as const;
+  return { refused, people: standing.people };
 }
+
+const saidOnce = (asked: string, standing: string): string =>
+  standing.includes(asked) ? standing : `${asked} ${standing}`;

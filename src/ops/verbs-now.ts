@@ -3,8 +3,10 @@
  *
  * What was stored when it was parked does not count beside a newer word of the provider's. Where it could not be asked, it does.
  */
+import { differsFromAsked } from "../domain/as-asked.js";
 import { assertNever } from "../domain/assert-never.js";
 import type { Evidence } from "../domain/evidence.js";
+import type { Operation } from "../domain/operation.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { judgeResolving, type ResolvingRefusal } from "../domain/resolving.js";
 import { type Explained, KEY_IS_OVER, verbViews, WAIT_FOR_PENDING } from "./explain.js";
@@ -52,6 +54,10 @@ function judged(standing: VerbView, view: Explained, asked: Evidence): VerbView 
     timeoutMs: timing.providerTimeoutMs,
     marginMs: timing.sendMarginMs,
   });
+  if (judgement.possible && settlesOtherwise(verb, asked))
+    return { ...standing, possible: false, sentence: refusal("evidence_contradicts", standing, asked) };
+  if (judgement.possible && verb === "confirm" && noneAsAsked(operation, asked))
+    return { ...standing, possible: false, sentence: refusal("not_as_asked", standing, asked) };
   if (judgement.possible) {
     const people = judgement.people === 2 ? 2 : standing.people;
     return !standing.possible || people === standing.people
@@ -63,6 +69,16 @@ function judged(standing: VerbView, view: Explained, asked: Evidence): VerbView 
   const sentence = refusal(judgement.code, standing, asked);
   return { verb, people: standing.people, possible: false, sentence };
 }
+
+/** That it came to nothing there ends it; it is not sent again. */
+const settlesOtherwise = (verb: VerbView["verb"], asked: Evidence): boolean =>
+  verb === "retry" && asked.says === "failed_at_provider";
+
+/** Several are shown, or what nobody asked for, and none of it could be named. */
+const noneAsAsked = (operation: Operation, asked: Evidence): boolean =>
+  operation.kind === "refund" &&
+  "effects" in asked &&
+  asked.effects.every((effect) => differsFromAsked(operation, effect).length > 0);
 
 /** What would be refused now, and why. */
 function refusal(code: ResolvingRefusal, standing: VerbView, asked: Evidence): string {
