@@ -76,7 +76,7 @@ export {
 export { dueOperations, restQuarantined, settleReconcile, takeDue, takeForReconcile } from "./reconcile.js";
 export { reopen } from "./reopen.js";
 export { resend, sendAuthorised } from "./resend.js";
-export { getResolution, openResolutionOf } from "./resolution-rows.js";
+export { appliedRetry, getResolution, openResolutionOf } from "./resolution-rows.js";
 export { resolve, secondResolve } from "./resolve.js";
 export { settle } from "./settle.js";
 export { recordPolicyActivated } from "./subject-events.js";

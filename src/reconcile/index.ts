@@ -1,4 +1,5 @@
 /** Reconcile: an outcome that nobody knows is read at the provider and decided by contract, never guessed. */
+export { sendIfAuthorised } from "./authorised.js";
 export type { ReconcileCtx } from "./context.js";
 export { reconcileDue } from "./due.js";
 export { reconcileOne } from "./one.js";

@@ -2,7 +2,7 @@
 import { driveRun } from "../../agent/index.js";
 import { attendDue, attendOne } from "../../approvals/index.js";
 import type { Db } from "../../db/connect.js";
-import { drive, dueWebhooks, processWebhook, sendClaimed } from "../../dispatch/index.js";
+import { drive, dueWebhooks, processWebhook } from "../../dispatch/index.js";
 import { isApprovalId, isOperationId, isRunId, type OperationId } from "../../domain/ids.js";
 import type { WakeKind } from "../../domain/ports/wake.js";
 import type { Handlers, Schedule } from "../../jobs/index.js";
@@ -12,11 +12,16 @@ import {
   endStaleThaws,
   getOperation,
   sealBlocks,
-  sendAuthorised,
   setLiftedBack,
 } from "../../ledger/index.js";
 import { checkTrips, type OpsContext, showSwitches } from "../../ops/index.js";
-import { reconcileDue, reconcileOne, repostQuarantined, sweepOrphans } from "../../reconcile/index.js";
+import {
+  reconcileDue,
+  reconcileOne,
+  repostQuarantined,
+  sendIfAuthorised,
+  sweepOrphans,
+} from "../../reconcile/index.js";
 import { dueRuns } from "../../runs/index.js";
 import {
   dueArrivals,
@@ -99,9 +104,8 @@ async function lookAt(contexts: Contexts, id: OperationId): Promise<void> {
       await reconcileOne(reconcile, id, "due");
       return;
     case "QUARANTINED": {
-      const claimed = await sendAuthorised(dispatch, { operationId: id, worker: dispatch.worker });
-      if (claimed.claimed) await sendClaimed(dispatch, claimed);
-      else if ((await reconcileOne(reconcile, id, "due")) === null) await repostQuarantined(reconcile, id);
+      if (await sendIfAuthorised(reconcile, id)) return;
+      if ((await reconcileOne(reconcile, id, "due")) === null) await repostQuarantined(reconcile, id);
       return;
     }
     case "AWAITING_APPROVAL":
