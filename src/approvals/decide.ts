@@ -12,10 +12,12 @@ import { isRetryable } from "../db/sqlstate.js";
 import type { Approval } from "../domain/approval.js";
 import { type Click, type ClickDecision, decideClick } from "../domain/approval-click.js";
 import { assertNever } from "../domain/assert-never.js";
+import type { Frozen } from "../domain/frozen.js";
 import { isApprovalId } from "../domain/ids.js";
 import type { OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import { cutText } from "../domain/text/cut.js";
+import { FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "../ledger/index.js";
 import type { ApprovalsContext } from "./context.js";
 import { deny, expireNow, NotAtOnce, type Voter, vote } from "./record.js";
 import { getApproval, lockWithSiblings } from "./rows.js";
@@ -178,21 +180,20 @@ interface Present {
   readonly operationStatus: OperationStatus;
   readonly filers: readonly string[];
   readonly now: Date;
-  /** Sending of its kind is frozen. */
-  readonly frozen: boolean;
+  /** What keeps its kind from being sent. */
+  readonly frozen: Frozen | null;
 }
 
 /** Asked for after the approval's lock: an operation that awaits its approval cannot move without it. */
 async function readPresent(tx: Tx, id: Approval["id"]): Promise<Present | null> {
-  const [row] = await tx.sql<{ status: OperationStatus; filers: string[]; now: Date; frozen: boolean }>(
+  const [row] = await tx.sql<FrozenRow & { status: OperationStatus; filers: string[]; now: Date }>(
     "approvals.present",
-    `SELECT status, filers, countersign_now() AS now,
-       EXISTS (SELECT 1 FROM freeze_switches f WHERE f.frozen AND f.kind IN ('all', o.kind)) AS frozen
-     FROM operations o WHERE id = (SELECT operation_id FROM approvals WHERE id = $1)`,
+    `SELECT o.status, o.filers, countersign_now() AS now, ${FROZEN_COLUMNS}
+     FROM operations o ${FROZEN_JOIN} WHERE o.id = (SELECT operation_id FROM approvals WHERE id = $1)`,
     [id],
   );
   if (row === undefined) return null;
-  return { operationStatus: row.status, filers: row.filers, now: row.now, frozen: row.frozen };
+  return { operationStatus: row.status, filers: row.filers, now: row.now, frozen: frozenOf(row) };
 }
 
 interface Decided {
@@ -200,7 +201,7 @@ interface Decided {
   readonly decision: ClickDecision;
   readonly voter: Voter | null;
   readonly click: AnyClick;
-  readonly frozen: boolean;
+  readonly frozen: Frozen | null;
   /** The turn may be released with this vote: whose yes it needs. */
   readonly decides: ReadPeople | null;
 }
@@ -221,7 +222,7 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
             frozen,
             successorId: await successorIn(tx, after),
           }
-        : { outcome: "recorded", approval: after, missing: decision.missing };
+        : { outcome: "recorded", approval: after, missing: decision.missing, frozen };
     }
     case "deny": {
       if (click.look === true) return { outcome: "may_deny", approval };

@@ -4,22 +4,19 @@ import type { Approval } from "../domain/approval.js";
 import { canBeStopped } from "../domain/approval-click.js";
 import type { ApprovalId } from "../domain/ids.js";
 import type { OperationStatus } from "../domain/operation.js";
+import { FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "../ledger/index.js";
 import type { ApprovalStanding, DecisionWhoWhen } from "./types.js";
 
 /** The operation's state, how many siblings are undecided, and whether a person may still stop it. */
 export async function standingOf(on: SqlRunner, approval: Approval): Promise<ApprovalStanding> {
-  const [row] = await on.sql<{
-    status: OperationStatus;
-    code: string | null;
-    not_before: Date | null;
-    frozen: boolean;
-    waits_for: number;
-  }>(
+  const [row] = await on.sql<
+    FrozenRow & { status: OperationStatus; code: string | null; not_before: Date | null; waits_for: number }
+  >(
     "approvals.standing",
     `SELECT o.status, o.result->>'code' AS code, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
-       (SELECT bool_or(f.frozen) FROM freeze_switches f WHERE f.kind IN ('all', o.kind)) AS frozen,
+       ${FROZEN_COLUMNS},
        (SELECT count(*)::int FROM approvals s WHERE s.turn_id = $2 AND s.id <> $3 AND s.state = 'PENDING') AS waits_for
-     FROM operations o WHERE o.id = $1`,
+     FROM operations o ${FROZEN_JOIN} WHERE o.id = $1`,
     [approval.operationId, approval.turnId, approval.id],
   );
   if (row === undefined) throw new Error(`operation ${approval.operationId} is gone`);
@@ -28,7 +25,7 @@ export async function standingOf(on: SqlRunner, approval: Approval): Promise<App
     resultCode: row.code,
     waitsFor: row.waits_for,
     notBefore: row.not_before,
-    frozen: row.frozen,
+    frozen: frozenOf(row),
     canBeStopped: canBeStopped(approval, row.status),
   };
 }

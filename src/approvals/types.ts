@@ -1,5 +1,6 @@
 /** Parameters and outcomes of the room's functions. Outcomes are values: losing a race is an ordinary answer. */
 import type { Approval, ApprovalEndCode, ApprovalState, Change } from "../domain/approval.js";
+import type { Frozen } from "../domain/frozen.js";
 import type { ApprovalId, CallId, OperationId, RunId, TicketId, TurnId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { PersonReading } from "../domain/ports/directory.js";
@@ -64,8 +65,8 @@ export interface ApprovalStanding {
   readonly waitsFor: number;
   /** End of cooling-off, while it runs. */
   readonly notBefore: Date | null;
-  /** Sending of its kind is frozen now. */
-  readonly frozen: boolean;
+  /** What keeps its kind from being sent now; null: nothing does. */
+  readonly frozen: Frozen | null;
   /** A person may still stop it. */
   readonly canBeStopped: boolean;
 }
@@ -78,13 +79,18 @@ export interface MayDeny {
 
 export type DecideOutcome =
   /** The vote counts; more people are needed. */
-  | { readonly outcome: "recorded"; readonly approval: Approval; readonly missing: number }
+  | {
+      readonly outcome: "recorded";
+      readonly approval: Approval;
+      readonly missing: number;
+      readonly frozen: Frozen | null;
+    }
   /** The vote completed the approval. Nothing is sent yet. `frozen`: nor will it be before the freeze switch is turned back. */
   | {
       readonly outcome: "approved";
       readonly approval: Approval;
       readonly waitsFor: number;
-      readonly frozen: boolean;
+      readonly frozen: Frozen | null;
       /** Where its release found that it no longer holds: the approval that asks again; null: none does. */
       readonly successorId: ApprovalId | null;
     }

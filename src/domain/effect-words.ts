@@ -16,7 +16,11 @@ export function effectWords(effect: Shown): string {
 
 /** An effect that is not what was asked for. */
 export const differsWords = (effect: Shown, differs: readonly string[]): string =>
-  `${effectWords(effect)} differs in ${differs.map((field) => FIELDS[field] ?? field).join(", ")} from what was asked for.`;
+  `${effectWords(effect)} differs in ${fieldsWords(differs)} from what was asked for.`;
+
+/** Fields in which an effect is not what was asked for, as people call them. */
+export const fieldsWords = (differs: readonly string[]): string =>
+  differs.map((field) => FIELDS[field] ?? field.replaceAll("_", " ")).join(", ");
 
 /** Fields of the wire by what they mean. */
 const FIELDS: Readonly<Record<string, string>> = { payment_intent: "payment", operation_id: "operation" };
@@ -28,5 +32,11 @@ const OWN_CAUSE =
 /** Why the provider could not be asked, told once: `http_500: The provider answered with HTTP 500.` has it twice. */
 export const unaskedSentence = (reason: string): string =>
   asSentence(
-    `The provider could not be asked: ${reason.replace(OWN_CAUSE, "").replace(/^The provider (?=\S)/u, "it ")}`,
+    `The provider could not be asked: ${bareCode(reason.replace(OWN_CAUSE, "")).replace(/^The provider (?=\S)/u, "it ")}`,
   );
+
+/** A name of ours that no words follow, as words. */
+const bareCode = (reason: string): string =>
+  /^[a-z]+(?:_[a-z0-9]+)+$/u.test(reason)
+    ? reason.replace(/^http_(\d{3})$/u, "it answered with HTTP $1").replaceAll("_", " ")
+    : reason;

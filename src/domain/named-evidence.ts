@@ -123,19 +123,25 @@ export function rejectionRemark(code: string): string | null {
   }
 }
 
+const ON_WORD = "on on-call's word";
+
+/** "on on-call's word", for titles and rows of lists, where `onWord` would be too long; null: the provider vouches for it. */
+export const wordAlone = (result: { readonly code: string } | null): string | null =>
+  onWord(result) === null ? null : ON_WORD;
+
 /** "on on-call's word: …" of an end that only a person vouches for; null: of every other. */
 export function onWord(result: { readonly code: string } | null): string | null {
   switch (result?.code) {
     case UNSEEN:
-      return "on on-call's word: the provider did not show it";
+      return `${ON_WORD}: the provider did not show it`;
     case UNASKED:
-      return "on on-call's word: the provider could not be asked";
+      return `${ON_WORD}: the provider could not be asked`;
     case NOT_SEEN:
-      return "on on-call's word: the provider did not show it, which is no proof";
+      return `${ON_WORD}: the provider did not show it, which is no proof`;
     case STRANGER_SEEN:
-      return "on on-call's word: the provider showed one that nobody here asked for";
+      return `${ON_WORD}: the provider showed one that nobody here asked for`;
     case NOT_TOLD_APART:
-      return "on on-call's word";
+      return ON_WORD;
     default:
       return null;
   }

@@ -22,7 +22,7 @@ export function quarantineWords(stored: string): string {
   if (!Object.hasOwn(WORDS, code)) return stored;
   const words = WORDS[code as keyof typeof WORDS];
   // What follows a code of the wire says the same in words.
-  const more = unrepeated(words, detail.replace(/^[a-z]+_[a-z0-9_]*: (?=[A-Z])/u, "").trim());
+  const more = unrepeated(words, detail.replace(/^[a-z][a-z0-9_]*: (?=[A-Z])/u, "").trim());
   if (more === "") return words;
   const made = /^(.+?) (differs in .+?)(?: from what was asked for)?\.?$/su.exec(more);
   if (code === "postcondition_failed" && made !== null)

@@ -49,6 +49,7 @@ export {
   switchShown,
   thaw,
 } from "./freeze.js";
+export { FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "./frozen-by.js";
 export {
   closeIncident,
   countIncidents,

@@ -6,6 +6,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import type { EffectContract } from "../domain/contract.js";
 import type { Evidence } from "../domain/evidence.js";
+import { type Frozen, frozenReason } from "../domain/frozen.js";
 import { rejectionRemark } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
@@ -32,7 +33,8 @@ export interface Explained {
   readonly lastSendEndedAt: Date | null;
   readonly nextLookAt: Date | null;
   readonly leaseUntil: Date | null;
-  readonly frozen: boolean;
+  /** What keeps its kind from being sent. */
+  readonly frozen: Frozen | null;
   readonly timing: {
     readonly providerTimeoutMs: number;
     readonly sendMarginMs: number;
@@ -43,7 +45,7 @@ export interface Explained {
 
 /** One sentence each; the last says what happens next by itself. */
 export function recoverySentences(view: Explained): readonly string[] {
-  const { operation, nextLookAt, frozen } = view;
+  const { operation, frozen } = view;
   switch (operation.status) {
     case "AWAITING_APPROVAL":
       return [
@@ -53,8 +55,8 @@ export function recoverySentences(view: Explained): readonly string[] {
     case "PREPARED":
       return [
         "Nothing that may have committed was sent; the money is set aside.",
-        frozen
-          ? "It is not sent while its kind is frozen, and goes on when that is thawed."
+        frozen !== null
+          ? `It is not sent as long as this holds: ${frozenReason(frozen)} It goes on by itself when that is thawed.`
           : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${utcSecond(operation.notBefore)}`}.`,
       ];
     case "DISPATCHED":
@@ -65,7 +67,7 @@ export function recoverySentences(view: Explained): readonly string[] {
       ];
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
-      return [...promises(view), ...whatIf(view), nextSentence(nextLookAt)];
+      return [...promises(view), ...whatIf(view), nextSentence(view)];
     case "QUARANTINED":
       return [
         `It is parked for a person.${operation.quarantineReason === null ? "" : ` ${quarantineWords(operation.quarantineReason)}`}`,
@@ -165,8 +167,8 @@ function whatIf(view: Explained): string[] {
   const unknown: Evidence = { says: "unknown", reason: "the provider cannot be asked" };
   return [
     "If the provider shows it as asked for, it is confirmed.",
-    `If the provider shows nothing, ${moveWords(moveFor(view, absent))}.`,
-    `If the provider cannot be asked, ${moveWords(moveFor(view, unknown))}.`,
+    `If the provider shows nothing, ${moveWords(moveFor(view, absent), view.frozen)}.`,
+    `If the provider cannot be asked, ${moveWords(moveFor(view, unknown), view.frozen)}.`,
   ];
 }
 
@@ -187,7 +189,7 @@ function moveFor(view: Explained, evidence: Evidence): Move {
   });
 }
 
-function moveWords(move: Move): string {
+function moveWords(move: Move, frozen: Frozen | null): string {
   switch (move.do) {
     case "confirm":
       return "it is confirmed";
@@ -196,7 +198,9 @@ function moveWords(move: Move): string {
     case "prepare_again":
       return "it goes back to being prepared, because no attempt was carried out";
     case "send_again":
-      return "it is sent again under the same key";
+      return frozen === null
+        ? "it is sent again under the same key"
+        : "it is sent again under the same key, but not before its kind is thawed";
     case "later":
       return "it is looked at again later";
     case "quarantine":
@@ -206,10 +210,23 @@ function moveWords(move: Move): string {
   }
 }
 
-const nextSentence = (nextLookAt: Date | null): string =>
-  nextLookAt === null
-    ? "A worker is looking at it."
-    : `It is looked at again by itself at ${utcSecond(nextLookAt)}.`;
+/** What is due is taken within seconds; what has been due for longer, nobody takes. */
+const LATE_AFTER_MS = 60_000;
+
+function nextSentence(view: Explained): string {
+  const at = nextLookOf(view);
+  if (at === null) return "A worker is looking at it.";
+  return view.now.getTime() - at.getTime() < LATE_AFTER_MS
+    ? `It is looked at again by itself at ${utcSecond(at)}.`
+    : `It should have been looked at again by itself at ${utcSecond(at)}, and nobody has: /ops health says whether a worker is running.`;
+}
+
+/** When a machine asks the provider again by itself. In other states what is due is something else: the sending, a lease, a card. */
+export const nextLookOf = ({
+  operation,
+  nextLookAt,
+}: Pick<Explained, "operation" | "nextLookAt">): Date | null =>
+  operation.status === "OUTCOME_UNKNOWN" ? nextLookAt : null;
 
 /** An attempt may have committed, or may still. */
 export const mayStillCommit = (
@@ -391,7 +408,14 @@ function differentView(verb: ResolveVerb): VerbView {
 
 function retryView(view: Explained, people: 1 | 2, two: string): VerbView {
   const verb = "retry";
-  if (view.frozen) return { verb, people, possible: false, sentence: "Not while its kind is frozen." };
+  if (view.frozen !== null) {
+    return {
+      verb,
+      people,
+      possible: false,
+      sentence: `Not as long as this holds: ${frozenReason(view.frozen)}`,
+    };
+  }
   const sentence = `It is sent once more under the same key, unless the provider shows that it happened.${two}`;
   return { verb, people, possible: true, sentence };
 }

@@ -1,6 +1,6 @@
 /** Gathers what `explain.ts` needs of one operation: its row, attempts and switches, at the database's time. */
 import type { Operation } from "../domain/operation.js";
-import { attemptsOf, freezeStates } from "../ledger/index.js";
+import { attemptsOf, FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "../ledger/index.js";
 import type { LookContext } from "./context.js";
 import type { Explained } from "./explain.js";
 import { REFERENCE_IS_GIVEN } from "./reference-given.js";
@@ -13,21 +13,23 @@ export interface Extra extends Explained {
 
 /** Reads only, one moment after another: what is shown may be a moment old, what is decided is checked again. */
 export async function explained(ctx: LookContext, operation: Operation): Promise<Extra> {
-  const [row] = await ctx.db.sql<{
-    now: Date;
-    last_send_ended_at: Date | null;
-    due_at: Date | null;
-    lease_until: Date | null;
-    customer_name: string;
-    reference_given: boolean;
-  }>(
+  const [row] = await ctx.db.sql<
+    FrozenRow & {
+      now: Date;
+      last_send_ended_at: Date | null;
+      due_at: Date | null;
+      lease_until: Date | null;
+      customer_name: string;
+      reference_given: boolean;
+    }
+  >(
     "ops.explained",
-    `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name, ${REFERENCE_IS_GIVEN} AS reference_given
-     FROM operations o JOIN customers c ON c.id = o.customer_id WHERE o.id = $1`,
+    `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name, ${REFERENCE_IS_GIVEN} AS reference_given,
+       ${FROZEN_COLUMNS}
+     FROM operations o JOIN customers c ON c.id = o.customer_id ${FROZEN_JOIN} WHERE o.id = $1`,
     [operation.id],
   );
   if (row === undefined) throw new Error(`operation ${operation.id} is gone`);
-  const switches = await freezeStates(ctx.db);
   const { timing, contracts } = ctx.ledger;
   return {
     operation,
@@ -37,7 +39,7 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
     lastSendEndedAt: row.last_send_ended_at,
     nextLookAt: row.due_at,
     leaseUntil: row.lease_until,
-    frozen: switches.some(({ kind, frozen }) => frozen && (kind === "all" || kind === operation.kind)),
+    frozen: frozenOf(row),
     timing,
     maxAttempts: ctx.maxAttempts,
     customerName: row.customer_name,

@@ -20,6 +20,7 @@ export {
   wasAnswered,
 } from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
+export { type EvidenceTold, evidenceTold } from "./evidence-told.js";
 export { verbsLeft, WAIT_FOR_PENDING } from "./explain.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";

@@ -1,6 +1,6 @@
 /** Resolutions and what the provider said, as views. */
 import { assertNever } from "../domain/assert-never.js";
-import { effectWords, unaskedSentence } from "../domain/effect-words.js";
+import { effectWords, fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import { remarkOn } from "../domain/named-evidence.js";
 import { REFUSED_BY, type Resolution } from "../ledger/index.js";
@@ -46,7 +46,7 @@ export function probeView(evidence: Evidence): ProbeView {
         evidence.effect,
         evidence.postcondition === "holds"
           ? `The provider shows it: ${described(evidence.effect)}.`
-          : `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${evidence.differs.join(", ")}.`,
+          : `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${fieldsWords(evidence.differs)}.`,
       );
     case "duplicate":
       return view(
@@ -58,13 +58,13 @@ export function probeView(evidence: Evidence): ProbeView {
       return view(
         evidence.says,
         evidence.effect,
-        `The provider has accepted ${described(evidence.effect)} and it is pending: ${evidence.reason}.`,
+        `The provider has accepted ${described(evidence.effect)} and it is pending: ${evidence.reason.replaceAll("_", " ")}.`,
       );
     case "failed_at_provider":
       return view(
         evidence.says,
         evidence.effect,
-        `The provider accepted ${described(evidence.effect)}, and it failed there: ${evidence.code}.`,
+        `The provider accepted ${described(evidence.effect)}, and it failed there: ${evidence.code.replaceAll("_", " ")}.`,
       );
     case "absent":
       return view(evidence.says, null, "The provider shows nothing of it now.");
@@ -85,7 +85,8 @@ function view(says: string, effect: ProviderEffect | null, sentence: string): Pr
   return { says, providerRef: effect?.ref ?? null, sentence };
 }
 
-const described = (effect: ProviderEffect): string => `${effectWords(effect)} (${effect.status})`;
+const described = (effect: ProviderEffect): string =>
+  `${effectWords(effect)} (${effect.status.replaceAll("_", " ")})`;
 
 /** What the provider had said when the first person decided, as the row keeps it; null: nothing was kept. */
 export function storedProbe(stored: Resolution["probe"]): ProbeView | null {

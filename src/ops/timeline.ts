@@ -6,13 +6,13 @@
  * 3. Texts are plain: whoever shows them escapes them and makes ids of people into mentions.
  */
 import { z } from "zod";
-import { unaskedSentence } from "../domain/effect-words.js";
+import { fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, isCurrency } from "../domain/money.js";
 import { quarantineWords } from "../domain/quarantine-words.js";
 import { asSentence } from "../domain/text/sentence.js";
 import { refusedSentence } from "./not-safe.js";
-import type { EventView } from "./types.js";
+import type { EventView, LastLook } from "./types.js";
 
 /** A person by Slack user id, or one of our parts in words ("worker host:12"). */
 export type Doer = { readonly person: string } | { readonly part: string };
@@ -78,6 +78,7 @@ const Found = z.object({
   status: word,
   ref: word,
   amount: z.number().int().nonnegative().catch(0),
+  amountMinor: z.number().int().nonnegative().catch(0),
   currency: z.string().catch(""),
   reference: word,
   postcondition: word,
@@ -342,8 +343,18 @@ function refusalSentences(refusal: Data["refusal"]): string[] {
 function moveSentences(move: NonNullable<Data["move"]>): string[] {
   if (move.reason === "duplicate_effect" || move.reason === "unattributed_effect") return [];
   if (move.reason !== null) return [quarantineWords(`${move.reason}: ${move.detail ?? ""}`)];
-  return [move.detail, move.why].filter((text) => text !== null).map(asSentence);
+  return [move.detail, move.why].filter((text) => text !== null).map((text) => WHY[text] ?? asSentence(text));
 }
+
+/** Why nothing was sent again, or it was, where the event has a name of ours for it. */
+const WHY: Readonly<Record<string, string>> = {
+  frozen: "It is not sent again now, because its kind is frozen.",
+  key_expired: "It is not sent again, because the life of its key is over.",
+  key_is_safe: "Its key is still good, so it may be sent again.",
+  not_committed: "Nothing of it happened, so it may be sent again.",
+  not_yet: "It is not sent again before its time.",
+  guard: "It is not sent again, because its record no longer says what was decided.",
+};
 
 /** What a stored reading or answer of the provider says, in one sentence; null: nothing that is known. */
 export function foundSentence(stored: Json): string | null {
@@ -351,13 +362,33 @@ export function foundSentence(stored: Json): string | null {
   return found.success ? (foundSentences(found.data)[0] ?? null) : null;
 }
 
+/** An effect and its state, as one word: two readings that have it in common show the same. */
+export const shownEffect = ({ ref, status }: { readonly ref: string; readonly status: string }): string =>
+  `${ref} ${status}`;
+
+/** The effect that a stored reading or answer shows, as `shownEffect`; null: none. */
+export function effectShown(stored: Json): string | null {
+  const found = Found.safeParse(stored);
+  if (!found.success) return null;
+  const effect = found.data.effect ?? { ref: found.data.ref, status: found.data.status };
+  return effect.ref === null || effect.status === null
+    ? null
+    : shownEffect({ ref: effect.ref, status: effect.status });
+}
+
 /** The newest event that rests on a reading of the provider's list. */
-export function lastLook(events: readonly EventView[]): { at: Date; sentence: string } | null {
+export function lastLook(events: readonly EventView[]): LastLook | null {
   for (const event of events.toReversed()) {
     const { evidence } = Data.parse(event.evidence);
     const read = evidence?.says == null ? evidence?.probe : evidence;
     const sentence = read == null ? null : foundSentence(read as Json);
-    if (sentence !== null) return { at: event.at, sentence };
+    if (sentence === null) continue;
+    const { effect, effects } = Found.parse(read);
+    return {
+      at: event.at,
+      sentence,
+      shows: [...(effect == null ? [] : [effect]), ...effects].map(shownEffect),
+    };
   }
   return null;
 }
@@ -372,10 +403,7 @@ function foundSentences(found: Found): string[] {
 
 /** What came back to an attempt. */
 function answered(found: Found): string {
-  const why = [found.code, found.detail]
-    .filter((part) => part !== null && part !== "")
-    .join(": ")
-    .replace(/\.$/u, "");
+  const why = whyNot(found);
   const effect = found.effect == null ? "" : ` ${described(found.effect)}`;
   switch (found.verdict) {
     case "committed":
@@ -385,24 +413,36 @@ function answered(found: Found): string {
     case "pending":
       return `The provider accepted${effect}; it is pending.`;
     case "failed_at_provider":
-      return `The provider accepted${effect}, and it failed there (${why}).`;
+      return `The provider accepted${effect}, and it failed there.${why}`;
     case "rejected":
-      return `The provider refused it (${why}).`;
+      return `The provider refused it.${why}`;
     case "not_executed":
-      return `It was not carried out (${why}).`;
+      return `It was not carried out.${why}`;
     default:
-      return `No usable answer (${why}).`;
+      return `No usable answer.${why}`;
   }
 }
+
+/** In words; the provider's own code stays beside them in brackets, one of ours says nothing more. */
+function whyNot({ verdict, code, detail }: Found): string {
+  const named = code ?? "";
+  const words = detail ?? "";
+  if (words === "") return named === "" ? "" : ` ${asSentence(spelled(named))}`;
+  const theirs = named !== "" && (verdict === "rejected" || verdict === "failed_at_provider");
+  return ` ${asSentence(theirs ? `${words.replace(/\.$/u, "")} (${named})` : words)}`;
+}
+
+/** A code as words: with its capital it is a sentence's beginning. */
+const spelled = (code: string): string => code.replaceAll("_", " ");
 
 /** What the provider's list showed. */
 function shown(found: Found): string {
   const effects = found.effects.map(described).join("; ");
-  const effect = found.effect == null ? "it" : described(found.effect);
+  const effect = effectText(found) ?? "it";
   switch (found.says) {
     case "committed":
       return found.postcondition === "fails"
-        ? `The provider shows ${effect}, which differs from what was asked for in ${found.differs.join(", ")}.`
+        ? `The provider shows ${effect}, which differs from what was asked for in ${fieldsWords(found.differs)}.`
         : `The provider shows ${effect}.`;
     case "duplicate":
       return `The provider shows it more than once: ${effects}.`;
@@ -422,14 +462,23 @@ function shown(found: Found): string {
 /** What the provider told of by itself: an object of its own, or its state. */
 function stored(found: Found): string | null {
   if (found.effect != null) return `The provider shows ${described(found.effect)}.`;
-  const { ref, amount: amountMinor, currency, status } = found;
-  if (ref === null) return status === null ? null : `The provider says: ${status}.`;
-  return `The provider says: ${described({ ref, amountMinor, currency, status: status ?? "" })}.`;
+  const effect = effectText(found);
+  if (effect === null) return found.status === null ? null : `The provider says: ${spelled(found.status)}.`;
+  return `The provider says: ${effect}.`;
+}
+
+/** The effect of its own, or the one that it is itself; null: neither. */
+function effectText(found: Found): string | null {
+  if (found.effect != null) return described(found.effect);
+  const { ref, amount, amountMinor, currency, status } = found;
+  return ref === null
+    ? null
+    : described({ ref, amountMinor: amount === 0 ? amountMinor : amount, currency, status: status ?? "" });
 }
 
 function described({ ref, amountMinor, currency, status }: z.output<typeof Effect>): string {
   const amount = amountMinor === 0 ? "" : ` of ${amountText(amountMinor, currency)}`;
-  return `${ref}${amount}${status === "" ? "" : ` (${status})`}`;
+  return `${ref}${amount}${status === "" ? "" : ` (${spelled(status)})`}`;
 }
 
 const amountText = (amountMinor: number, currency: string): string =>

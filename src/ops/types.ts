@@ -7,6 +7,7 @@
 import type { Approval, ApprovalState } from "../domain/approval.js";
 import type { EffectContract } from "../domain/contract.js";
 import type { AttemptVerdict } from "../domain/evidence.js";
+import type { Frozen } from "../domain/frozen.js";
 import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
@@ -86,7 +87,10 @@ export interface EvidenceView {
   readonly at: Date;
   readonly source: string;
   readonly providerRef: string | null;
+  /** What it says, one sentence. */
   readonly says: string;
+  /** The effect and its state, by which two readings are told to be of one fact; null: it shows none. */
+  readonly shows: string | null;
   readonly payload: Json;
 }
 
@@ -102,6 +106,13 @@ export interface VerbView {
   readonly sentence: string;
 }
 
+/** A reading of the provider's list, and the effects with their states that it showed (`EvidenceView.shows`). */
+export interface LastLook {
+  readonly at: Date;
+  readonly sentence: string;
+  readonly shows: readonly string[];
+}
+
 export interface OperationView {
   readonly outcome: "operation";
   readonly operation: Operation;
@@ -115,13 +126,15 @@ export interface OperationView {
   readonly attempts: readonly AttemptView[];
   readonly evidence: readonly EvidenceView[];
   /** What the provider showed when it was last asked, in one sentence; null: it was not asked yet. */
-  readonly lastLook: { readonly at: Date; readonly sentence: string } | null;
+  readonly lastLook: LastLook | null;
   readonly approval: Approval | null;
   readonly waiters: readonly { readonly runId: RunId; readonly ticketId: TicketId }[];
   readonly contract: EffectContract;
   /** What recovery the contract allows now and why, one sentence each; the last says what happens next by itself. */
   readonly recovery: readonly string[];
-  /** When a machine looks at it again; null: only a person or new evidence moves it. */
+  /** What keeps its kind from being sent; null: nothing does, or nothing of it is to be sent any more. */
+  readonly frozen: Frozen | null;
+  /** When a machine asks the provider again by itself; null: none will, or one is asking now. */
   readonly nextLookAt: Date | null;
   /** What a person may do now, and what that would take. Empty when it has ended. */
   readonly safe: readonly VerbView[];

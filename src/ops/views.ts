@@ -1,9 +1,9 @@
 /** What on-call sees, as data. Looking changes no operation; only an open one that is looked at alone asks the provider. */
 import { approvalOfOperation, listPending } from "../approvals/index.js";
 import type { Approval } from "../domain/approval.js";
-import type { Evidence } from "../domain/evidence.js";
+import { type Evidence, effectsOf } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
-import type { Json, JsonObject } from "../domain/json.js";
+import type { Json } from "../domain/json.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { Policy } from "../domain/policy/policy.js";
 import {
@@ -25,12 +25,12 @@ import {
 import { listRuns } from "../runs/index.js";
 import { authorise } from "./authorise.js";
 import type { LookContext, OpsContext } from "./context.js";
-import { isResolvable, recoverySentences } from "./explain.js";
+import { isResolvable, nextLookOf, recoverySentences } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
 import { incidentRows } from "./incident-rows.js";
 import { probeView, resolutionView } from "./resolution-view.js";
-import { lastLook } from "./timeline.js";
+import { effectShown, foundSentence, lastLook, shownEffect } from "./timeline.js";
 import type {
   ApprovalRow,
   ApprovalsView,
@@ -128,13 +128,13 @@ export async function lookAt(
     lastLook:
       asked === null
         ? lastLook((await eventsOf(ctx.db, operation.id)).map(eventView))
-        : { at: view.now, sentence: probeView(asked).sentence },
+        : { at: view.now, sentence: probeView(asked).sentence, shows: effectsOf(asked).map(shownEffect) },
     approval: await approvalOfOperation(ctx.db, operation.id),
     waiters: await waitersOf(ctx.db, operation.id),
     contract: view.contract,
     recovery: recoverySentences(view),
-    // In quarantine only the card is due again; nobody looks by themselves.
-    nextLookAt: operation.status === "QUARANTINED" ? null : view.nextLookAt,
+    frozen: ENDED.has(operation.status) ? null : view.frozen,
+    nextLookAt: nextLookOf(view),
     safe: policy === null ? [] : verbsNow(view, policy, asked),
     openResolution: open === null ? null : resolutionView(open),
     openIncidents: await incidentRows(ctx.db, await openIncidentsOf(ctx.db, operation.id)),
@@ -164,14 +164,24 @@ const isReplayed = (evidence: Json): boolean =>
 
 function evidenceView(row: Awaited<ReturnType<typeof evidenceOf>>[number]): EvidenceView {
   const { at, source, providerRef, payload } = row;
-  return { at, source, providerRef, says: saysOf(payload), payload };
+  return {
+    at,
+    source,
+    providerRef,
+    says: foundSentence(payload) ?? "The provider told of it.",
+    shows: effectShown(payload),
+    payload,
+  };
 }
 
-/** Evidence is stored in several shapes (an answer, a reading, an event); its own word for what it says comes first. */
-function saysOf(payload: JsonObject): string {
-  const word = payload["says"] ?? payload["verdict"] ?? payload["status"] ?? payload["type"];
-  return typeof word === "string" ? word : "see its content";
-}
+const ENDED: ReadonlySet<OperationStatus> = new Set([
+  "CONFIRMED",
+  "REJECTED",
+  "DENIED",
+  "EXPIRED",
+  "VOIDED",
+  "REVERSED",
+]);
 
 export async function events(
   ctx: OpsContext,

@@ -21,6 +21,7 @@ import { assertNever } from "../domain/assert-never.js";
 import type { AttemptOutcome, ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { SendRefused, type StoredRequest } from "../domain/ports/payment-provider.js";
+import { networkWords } from "../domain/text/network-words.js";
 import { differences } from "./postcondition.js";
 import { refusalInWords } from "./refusals.js";
 import type { Exchange, TransportFailure } from "./transport.js";
@@ -53,6 +54,13 @@ export function classify(
   return refused(envelope.error, exchange.status, exchange.headers);
 }
 
+/** What the last check before sending found. */
+const NOT_SENT: Readonly<Record<string, string>> = {
+  lease_lost: "another worker has it by now",
+  key_expiring: "the life of its key would have ended on the way",
+  frozen: "its kind was frozen meanwhile",
+};
+
 function neverSent(failure: TransportFailure | null): AttemptOutcome {
   const proven = (code: string, detail: string): AttemptOutcome => ({
     verdict: "not_executed",
@@ -66,7 +74,7 @@ function neverSent(failure: TransportFailure | null): AttemptOutcome {
       return proven(
         "send_refused",
         failure.error instanceof SendRefused
-          ? `Not sent: ${failure.error.code}.`
+          ? `Not sent: ${NOT_SENT[failure.error.code] ?? "the last check before sending said no"} (${failure.error.code}).`
           : "Not sent: the last check before sending failed.",
       );
     case "timeout":
@@ -74,7 +82,7 @@ function neverSent(failure: TransportFailure | null): AttemptOutcome {
     case "aborted":
       return proven("aborted_before_send", "Stopped before anything was sent.");
     case "connection":
-      return proven("connection_failed", `The provider could not be reached (${failure.code}).`);
+      return proven("connection_failed", `The provider could not be reached: ${networkWords(failure.code)}.`);
     default:
       return assertNever(failure, "transport failure");
   }
@@ -100,8 +108,8 @@ function lost(failure: TransportFailure, httpStatus: number | null): AttemptOutc
       return open("aborted", "Stopped while waiting for the answer.");
     case "connection":
       return headersCame
-        ? open("body_cut", `The connection broke inside the answer (${failure.code}).`)
-        : open("connection_lost", `The connection broke before an answer (${failure.code}).`);
+        ? open("body_cut", `The connection broke inside the answer: ${networkWords(failure.code)}.`)
+        : open("connection_lost", `The connection broke before an answer: ${networkWords(failure.code)}.`);
     default:
       return assertNever(failure, "transport failure");
   }

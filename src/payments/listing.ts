@@ -3,6 +3,7 @@ import type Stripe from "stripe";
 import { BAD_REFERENCE, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import type { Clock } from "../domain/ports/clock.js";
 import type { ReadOptions } from "../domain/ports/payment-provider.js";
+import { networkWords } from "../domain/text/network-words.js";
 import type { CallOptions, Exchange, Transport } from "./transport.js";
 import {
   cancellationEffect,
@@ -142,7 +143,10 @@ export function readProblem(exchange: Exchange): FailedRead | null {
       case "aborted":
         return failed("aborted", "The reading was stopped.");
       case "connection":
-        return failed("unreachable", `The provider could not be reached (${exchange.failure.code}).`);
+        return failed(
+          "unreachable",
+          `The provider could not be reached: ${networkWords(exchange.failure.code)}.`,
+        );
       case "gate":
         return failed("aborted", "The reading was stopped.");
       default:

@@ -3,7 +3,7 @@ import type { EffectContract } from "../../src/domain/contract.js";
 import { contractBook } from "../../src/domain/contracts.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../src/domain/operation.js";
 import type { AttemptFact } from "../../src/domain/recovery.js";
-import { type Explained, recoverySentences, verbViews } from "../../src/ops/explain.js";
+import { type Explained, nextLookOf, recoverySentences, verbViews } from "../../src/ops/explain.js";
 import { tablePolicy } from "../approvals/decision-situations.js";
 
 const NOW = new Date("2026-11-20T12:00:00Z");
@@ -52,6 +52,7 @@ const OPERATION: Operation = {
   updatedAt: ago(60_000),
 };
 
+const FROZEN = { kind: "refund", since: ago(HOUR), by: "U_ONC1", reason: "it answers oddly" } as const;
 const OPEN: AttemptFact = { number: 1, verdict: "unknown", code: "timeout" };
 
 function view(
@@ -66,7 +67,7 @@ function view(
     lastSendEndedAt: ago(60_000),
     nextLookAt: new Date(NOW.getTime() + 5_000),
     leaseUntil: null,
-    frozen: false,
+    frozen: null,
     timing: { providerTimeoutMs: 10_000, sendMarginMs: 2_000, quarantineAfterMs: HOUR },
     maxAttempts: 5,
     ...more,
@@ -127,9 +128,28 @@ describe("what recovery the contract allows is said with its reason", () => {
   });
 
   it("a frozen kind is said", () => {
-    expect(told(view({ status: "PREPARED" }, { frozen: true }))).toContain(
-      "not sent while its kind is frozen",
+    expect(told(view({ status: "PREPARED" }, { frozen: FROZEN }))).toContain(
+      "It is not sent as long as this holds: Refunds are frozen since 20 Nov 2026, 11:00 UTC: it answers oddly. It goes on by itself when that is thawed.",
     );
+  });
+
+  it("under a freeze nothing is promised to be sent again, and looking goes on", () => {
+    const text = told(view({}, { frozen: FROZEN }));
+    expect(text).toContain("sent again under the same key, but not before its kind is thawed.");
+    expect(text).toContain("It is looked at again by itself at 20 Nov 2026, 12:00:05 UTC.");
+  });
+
+  it("only what a machine will look at has a next look; one that is overdue says that nobody took it", () => {
+    for (const status of OPERATION_STATUSES) {
+      expect(nextLookOf(view({ status })) !== null, status).toBe(status === "OUTCOME_UNKNOWN");
+      if (status !== "OUTCOME_UNKNOWN")
+        expect(told(view({ status })), status).not.toContain("looked at again by itself at");
+    }
+    const late = told(view({}, { nextLookAt: ago(61_000) }));
+    expect(late).toContain(
+      "should have been looked at again by itself at 20 Nov 2026, 11:58:59 UTC, and nobody has",
+    );
+    expect(late).toContain("/ops health");
   });
 });
 
@@ -226,7 +246,7 @@ describe("what a person may do now", () => {
     for (const status of OPERATION_STATUSES)
       for (const firstClaimedAt of [ago(HOUR), ago(25 * HOUR), null])
         for (const quarantineReason of [null, "unknown_too_long: http_500", "pending_too_long: re_1"])
-          for (const frozen of [false, true]) {
+          for (const frozen of [null, FROZEN]) {
             const explained = view({ status, firstClaimedAt, quarantineReason }, { frozen });
             const all = [
               ...recoverySentences(explained),
@@ -256,7 +276,7 @@ describe("what a person may do now", () => {
   });
 
   it("nothing is sent again while its kind is frozen", () => {
-    expect(verb("retry", view({ status: "QUARANTINED" }, { frozen: true }))).toMatchObject({
+    expect(verb("retry", view({ status: "QUARANTINED" }, { frozen: FROZEN }))).toMatchObject({
       possible: false,
     });
   });

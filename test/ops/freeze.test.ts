@@ -84,8 +84,11 @@ describe("what a freeze holds back", () => {
       await freeze(kind);
       return w.h.click("U_SUP1", onlyApproval(held));
     };
-    expect(await click("cancel_order", 18_000n)).toMatchObject({ outcome: "approved", frozen: false });
-    expect(await click("refund", 19_000n)).toMatchObject({ outcome: "approved", frozen: true });
+    expect(await click("cancel_order", 18_000n)).toMatchObject({ outcome: "approved", frozen: null });
+    expect(await click("refund", 19_000n)).toMatchObject({
+      outcome: "approved",
+      frozen: { kind: "refund", by: "U_ONC1", since: expect.any(Date), reason: expect.any(String) },
+    });
   });
 });
 

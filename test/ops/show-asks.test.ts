@@ -1,10 +1,12 @@
 /** `/ops show` asks the provider as the forms do: what it tells and offers is what would be done now. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { showText } from "../../src/app/commands/show-text.js";
 import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { closeIncidentForm } from "../../src/slack/cards/forms.js";
-import { incidentLine, opsShow } from "../../src/slack/cards/ops-views.js";
-import { readIncident } from "../../src/slack/views/ops.js";
+import { quarantineCard } from "../../src/slack/cards/ops-cards.js";
+import { incidentLine, operationLine, opsShow } from "../../src/slack/cards/ops-views.js";
+import { readIncident, readQuarantine } from "../../src/slack/views/ops.js";
 import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
@@ -167,5 +169,75 @@ describe("what the provider says now", () => {
       "the provider gave its stored answer again (carried out before); nothing new was done",
     );
     expect(await payments.sandbox.control.effects()).toHaveLength(1);
+  });
+});
+
+describe("each fact once, and nothing that is not so", () => {
+  const text = async (ref: string): Promise<string> => JSON.stringify(opsShow(await shown(ref)).blocks);
+
+  it("what a reading settled is told by one line, in Slack and in the shell", async () => {
+    payments.sandbox.control.arm({ kind: "commit_then_drop" });
+    const { id } = expectStatus(await w.sent(), "OUTCOME_UNKNOWN");
+    await moveClock(w.h.db, 1);
+    await reconcileOne(w.reconcile, id, "due");
+    const { providerRef } = expectStatus(await w.now(id), "CONFIRMED");
+    const sentence = `The provider shows ${providerRef} of £180.00 GBP (succeeded).`;
+    const view = await shown(id);
+    for (const told of [JSON.stringify(opsShow(view).blocks), showText(view).join("\n")]) {
+      expect(told.split(sentence)).toHaveLength(2);
+      expect(told.split("(succeeded)")).toHaveLength(2);
+    }
+  });
+
+  it("a pending refund that succeeded since keeps both, because they are two facts", async () => {
+    payments.sandbox.control.arm({ kind: "outcome", status: "pending" });
+    const { id } = await w.sent();
+    await moveClock(w.h.db, 1);
+    await reconcileOne(w.reconcile, id, "due");
+    const [made] = await payments.sandbox.control.effects();
+    await payments.sandbox.control.advanceRefund(made?.id ?? "", { status: "succeeded" });
+    const told = await text(id);
+    expect(told).toContain("(pending)");
+    expect(told).toContain("last asked: The provider shows it: ");
+  });
+
+  it("prepared under a freeze: since when, by whom and why, and no next look", async () => {
+    const id = await w.prepared();
+    await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "the provider answers oddly" });
+    const view = await shown(id);
+    expect(view.nextLookAt).toBeNull();
+    const told = JSON.stringify(opsShow(view).blocks);
+    expect(told).not.toContain("Next look");
+    expect(told).toMatch(
+      /\*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>: the provider answers oddly\./u,
+    );
+    const shell = showText(view).join("\n");
+    expect(shell).not.toContain("next look");
+    expect(shell).toMatch(
+      /frozen by +U_ONC1\. Refunds are frozen since .* UTC: the provider answers oddly\./u,
+    );
+  });
+
+  it("an end on a person's word says so in lists, heads and titles; one by the provider does not", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    await w.ops.resolve({ ref: id, verb: "confirm", userId: "U_ONC1", reason: "seen", evidenceRef: "re_1" });
+    payments.sandbox.control.disarmAll();
+    const sound = expectStatus(await w.sent(1_000n), "CONFIRMED");
+    const list = await w.ops.list({ userId: "U_ONC1", status: null });
+    if (list.outcome !== "list") throw new Error(list.outcome);
+    const lines = list.operations.map(operationLine);
+    expect(lines.find((line) => line.includes(id))).toContain(
+      "confirmed on on-call's word · refund £180.00 GBP",
+    );
+    expect(lines.find((line) => line.includes(sound.id))).toContain("confirmed · refund £10.00 GBP");
+    const view = await shown(id);
+    expect(JSON.stringify(opsShow(view).blocks[0])).toContain("Refund: confirmed on on-call's word");
+    expect(showText(view)[0]).toContain("CONFIRMED on on-call's word");
+    expect(showText(await shown(sound.id))[0]).toContain("CONFIRMED  refund");
+    const card = await readQuarantine(w.h.db, id);
+    expect(card === null ? "" : JSON.stringify(quarantineCard(card).blocks[0])).toContain(
+      "Settled on on-call's word",
+    );
   });
 });

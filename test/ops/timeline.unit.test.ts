@@ -85,11 +85,41 @@ describe("a line of the timeline", () => {
     });
     expect(timelineEntry(lost)).toMatchObject({
       what: "Attempt 1 had no answer that proves anything: the outcome is unknown.",
-      evidence: ["No usable answer (connection_lost: It broke)."],
+      evidence: ["No usable answer. It broke."],
     });
     const dead = event({ type: "settle_unknown", attempt: 2, evidence: { code: "lease_expired" } });
     expect(timelineEntry(dead).what).toBe("The worker of attempt 2 was lost: the outcome is unknown.");
   });
+
+  it.each([
+    [
+      { verdict: "rejected", code: "charge_disputed", detail: "The customer has disputed it." },
+      "The provider refused it. The customer has disputed it (charge_disputed).",
+    ],
+    [{ verdict: "unknown", code: "body_stalled" }, "No usable answer. Body stalled."],
+    [
+      {
+        verdict: "not_executed",
+        code: "send_refused",
+        detail: "Not sent: its kind was frozen meanwhile (frozen).",
+      },
+      "It was not carried out. Not sent: its kind was frozen meanwhile (frozen).",
+    ],
+    [
+      { says: "pending", effect: { ref: "re_1", status: "requires_action" } },
+      "The provider has it pending: re_1 (requires action).",
+    ],
+  ])("tells an answer in words, with the provider's own code at most in brackets: %j", (stored, sentence) => {
+    expect(foundSentence(stored)).toBe(sentence);
+  });
+
+  it.each(["frozen", "key_expired", "not_yet", "guard"])(
+    "says in words why nothing was sent again: %s",
+    (why) => {
+      const told = timelineEntry(event({ type: "settle_unknown", evidence: { move: { do: "later", why } } }));
+      expect(told.evidence.join(" ")).toMatch(/^It is not sent again[a-z, ]+\.$/u);
+    },
+  );
 
   it.each([
     ["rejected", "Attempt 2 was not carried out, but an earlier one may have been: the outcome is unknown."],
@@ -144,7 +174,7 @@ describe("a line of the timeline", () => {
     expect(told).toMatchObject({
       what: "Attempt 2 began: sent again under the same key.",
       by: { part: "worker w:1" },
-      evidence: ["The provider could not be asked: http_500."],
+      evidence: ["The provider could not be asked: it answered with HTTP 500."],
     });
   });
 
@@ -210,7 +240,7 @@ describe("what the provider showed", () => {
       event({ type: "claim", evidence: { worker: "w" } }),
       event({ type: "settle_unknown", evidence: { evidence: { verdict: "unknown", code: "x" } } }),
     ];
-    expect(lastLook(events)).toEqual({ at: later, sentence: "The provider shows nothing of it." });
+    expect(lastLook(events)).toEqual({ at: later, sentence: "The provider shows nothing of it.", shows: [] });
     expect(lastLook(events.slice(2))).toBeNull();
   });
 });

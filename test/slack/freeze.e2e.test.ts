@@ -77,7 +77,11 @@ describe("a freeze", () => {
       }),
     ).toMatchObject({ ok: true });
     await waitFor(() =>
-      answers(w.sandbox, "U_SUP1", "C_APPR").find((one) => one.includes("Not sent: sending")),
+      answers(w.sandbox, "U_SUP1", "C_APPR").find((one) =>
+        /Not sent\. \*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>: the provider answers oddly\. Nothing is sent/u.test(
+          one,
+        ),
+      ),
     );
     const approved = await cardWith(w, "Not sent: sending is frozen until on-call turns it on again.");
     expect(readable(approved)).toMatch(

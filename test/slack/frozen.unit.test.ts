@@ -1,6 +1,7 @@
 /** While sending is frozen, nothing that people read promises that it is sent; after the thaw the same rows say what they said before. */
 import { describe, expect, test } from "vitest";
 import type { ApprovalStanding } from "../../src/approvals/index.js";
+import type { Frozen } from "../../src/domain/frozen.js";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import type { RunState } from "../../src/domain/run.js";
 import { approvalCard, plainApprovalCard } from "../../src/slack/cards/approval-card.js";
@@ -8,7 +9,7 @@ import { decideSentence } from "../../src/slack/cards/decide-sentences.js";
 import { frozenSentence } from "../../src/slack/cards/frozen.js";
 import { opsPost, replayedPost } from "../../src/slack/cards/posts.js";
 import { runCard } from "../../src/slack/cards/run-card.js";
-import { type Frozen, outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
+import { outcomeOf, standingOf } from "../../src/slack/cards/sentences.js";
 import { approvalViewOf, operationOf, runOf, TOM_REFUND } from "./support/views.js";
 
 const SINCE = new Date("2026-11-29T11:30:00Z");
@@ -137,12 +138,12 @@ describe("the answer to a click", () => {
   const { approval } = viewOf("APPROVED", true);
 
   test("that completes an approval promises no sending while it is frozen", () => {
-    const answer = (frozen: boolean, waitsFor = 0): string =>
+    const answer = (frozen: Frozen | null, waitsFor = 0): string =>
       decideSentence({ outcome: "approved", approval, waitsFor, frozen, successorId: null });
-    expect(answer(true)).toBe(
-      "Approved: Refund of £180.00 GBP on order ORD-10042. Not sent: sending is frozen until on-call turns it on again.",
+    expect(answer(switched())).toBe(
+      `Approved: Refund of £180.00 GBP on order ORD-10042. Not sent. ${SWITCH} Nothing is sent until on-call thaws.`,
     );
-    expect(answer(false)).toMatch(/It is checked once more and then sent\.$/);
+    expect(answer(null)).toMatch(/It is checked once more and then sent\.$/);
     const policy = { ...approval.binding.policy, coolingOffMinutes: 10 };
     const resting = { ...approval, decidedAt: SINCE, binding: { ...approval.binding, policy } };
     expect(
@@ -150,7 +151,7 @@ describe("the answer to a click", () => {
         outcome: "approved",
         approval: resting,
         waitsFor: 0,
-        frozen: false,
+        frozen: null,
         successorId: null,
       }),
     ).toBe(
@@ -163,18 +164,27 @@ describe("the answer to a click", () => {
       endDetail: "Only £97.19 GBP is left.",
     } as const;
     expect(
-      decideSentence({ outcome: "approved", approval: dead, waitsFor: 0, frozen: false, successorId: null }),
+      decideSentence({ outcome: "approved", approval: dead, waitsFor: 0, frozen: null, successorId: null }),
     ).toBe(
       "Your approval is recorded, and nothing was sent: Refund of £180.00 GBP on order ORD-10042 no longer holds. Only £97.19 GBP is left.",
     );
-    expect(answer(true, 1)).toMatch(/nothing is sent before\. Sending is frozen, too\.$/);
-    expect(answer(false, 1)).toMatch(/nothing is sent before\.$/);
+    expect(answer(switched(), 1)).toContain(`nothing is sent before. ${SWITCH} Nothing is sent`);
+    expect(answer(null, 1)).toMatch(/nothing is sent before\.$/);
+  });
+
+  test("that is one of two says since when, by whom and why nothing is sent", () => {
+    const answer = (frozen: Frozen | null): string =>
+      decideSentence({ outcome: "recorded", approval, missing: 1, frozen });
+    expect(answer(switched())).toContain(
+      `needed before anything is sent. ${SWITCH} Nothing is sent until on-call thaws.`,
+    );
+    expect(answer(null)).not.toContain("frozen");
   });
 
   test("that came too late says why it has not been sent", () => {
-    const answer = (frozen: boolean): string => {
+    const answer = (frozen: Frozen | null, operationStatus: OperationStatus = "PREPARED"): string => {
       const standing: ApprovalStanding = {
-        operationStatus: "PREPARED",
+        operationStatus,
         resultCode: null,
         waitsFor: 0,
         notBefore: null,
@@ -191,9 +201,12 @@ describe("the answer to a click", () => {
       } as const;
       return decideSentence({ outcome: "ended", approval, decision, standing, successorId: null });
     };
-    expect(answer(true)).toMatch(/^Already approved by <@U_SUP1>, <!date\^/u);
-    expect(answer(true)).toContain("It has not been sent: sending is frozen.");
-    expect(answer(false)).toContain("It has not been sent yet.");
+    expect(answer(switched())).toMatch(/^Already approved by <@U_SUP1>, <!date\^/u);
+    expect(answer(switched())).toContain(
+      `It has not been sent yet. ${SWITCH} Nothing is sent until on-call thaws.`,
+    );
+    expect(answer(null)).toMatch(/It has not been sent yet\.$/u);
+    expect(answer(switched(), "DISPATCHED")).not.toContain("frozen");
   });
 });
 

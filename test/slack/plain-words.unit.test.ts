@@ -120,7 +120,7 @@ describe("a small refund that the filer's word lets go", () => {
       resultCode: null,
       waitsFor: 0,
       notBefore: null,
-      frozen: false,
+      frozen: null,
       canBeStopped: false,
     };
     const ended = decideSentence({
@@ -167,7 +167,7 @@ test.each([
       resultCode,
       waitsFor: 0,
       notBefore: null,
-      frozen: false,
+      frozen: null,
       canBeStopped: false,
     },
     successorId: null,

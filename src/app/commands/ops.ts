@@ -20,7 +20,7 @@ import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
-import { showText, subjectOf } from "./show-text.js";
+import { showText, standingOf, subjectOf } from "./show-text.js";
 import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
@@ -57,7 +57,7 @@ export async function list(options: ListOptions): Promise<void> {
         ["operation", "status", "kind", "amount", "on", "customer", "created", ""],
         ...page.rows.map((row) => [
           row.id,
-          row.status,
+          standingOf(row),
           row.kind,
           amountOf(row),
           row.orderRef ?? row.subscriptionRef ?? "",
@@ -208,7 +208,7 @@ async function byPrefix(db: Db, text: string): Promise<OperationId> {
 
 /** Enough to see which one is meant, as Slack shows it: "op_…  CONFIRMED  refund £20.00 GBP on ORD-1, 29 Nov 2026, …". */
 const candidateText = (operation: Operation): string =>
-  `${operation.id}  ${operation.status}  ${subjectOf(operation)}, ${utcSecond(operation.createdAt)}`;
+  `${operation.id}  ${standingOf(operation)}  ${subjectOf(operation)}, ${utcSecond(operation.createdAt)}`;
 
 /** Of what is approved and rests. */
 const coolingText = ({ status, notBefore }: Operation): string =>

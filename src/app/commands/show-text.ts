@@ -1,12 +1,14 @@
 /** One operation as lines of text: all that `/ops show` says, and what only whoever sits at the machine needs. */
+import { frozenReason } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
-import { referenceLabel } from "../../domain/named-evidence.js";
+import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   type AttemptRun,
   attemptRuns,
+  evidenceTold,
   type OperationView,
   type VerbView,
   wasAnswered,
@@ -23,11 +25,17 @@ export function subjectOf(
   return `${operation.kind}${amount}${on === null ? "" : ` on ${on}`}`;
 }
 
+/** "CONFIRMED on on-call's word": what only a person vouches for says so. */
+export function standingOf({ status, result }: Pick<Operation, "status" | "result">): string {
+  const word = wordAlone(result);
+  return word === null ? status : `${status} ${word}`;
+}
+
 /** Lines for a terminal; times in UTC, people by their Slack ids. */
 export function showText(view: OperationView): string[] {
   const { operation } = view;
   return [
-    `${operation.id}  ${operation.status}  ${subjectOf(operation)}`,
+    `${operation.id}  ${standingOf(operation)}  ${subjectOf(operation)}`,
     ...facts(view).map(([label, value]) => `${label.padEnd(LABEL_WIDTH)}${value}`),
     ...part("Still open", pending(view)),
     ...part("What was sent", attemptRuns(view.attempts, operation).map(attemptText), "Nothing yet."),
@@ -46,6 +54,7 @@ function facts({
   referenceGiven,
   target,
   nextLookAt,
+  frozen,
 }: OperationView): [string, string][] {
   const all: [string, string | null][] = [
     ["customer", `${customerName} (${operation.customerRef})`],
@@ -72,6 +81,7 @@ function facts({
       operation.unknownSince === null ? null : utcSecond(operation.unknownSince),
     ],
     ["next look", nextLookAt === null ? null : utcSecond(nextLookAt)],
+    ["frozen by", frozen === null ? null : `${frozen.by ?? "nobody known"}. ${frozenReason(frozen)}`],
   ];
   return all.flatMap(([label, value]) =>
     value === null || value === "" ? [] : [[label, ` ${value}`] as [string, string]],
@@ -111,15 +121,8 @@ function attemptText({ first, last, which, what }: AttemptRun): string {
   return `${which}, ${utcSecond(first.startedAt)}${until}: ${what}`;
 }
 
-function evidence({ evidence: stored, lastLook }: OperationView): string[] {
-  const lines = stored.map(
-    ({ at, source, says, providerRef }) =>
-      `${utcSecond(at)}, ${source}: ${says}${providerRef === null ? "" : ` (${providerRef})`}`,
-  );
-  const newest = stored.at(-1)?.at ?? null;
-  return lastLook === null || (newest !== null && newest > lastLook.at)
-    ? lines
-    : [...lines, `${utcSecond(lastLook.at)}, last asked: ${lastLook.sentence}`];
+function evidence(view: OperationView): string[] {
+  return evidenceTold(view).map(({ at, how, sentence }) => `${utcSecond(at)}, ${how}: ${sentence}`);
 }
 
 const noEvidence = ({ attempts }: OperationView): string =>

@@ -5,11 +5,14 @@
  * 2. Buttons stand only while a click can do something; afterwards the same place says who, when, why and what came of it.
  * 3. The same view gives the same card in every channel, so all cards of an approval end with the same text.
  */
+
 import type { KnownBlock } from "@slack/types";
 import type { Approval, Change, Vote } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
+import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
+import { wordAlone } from "../../domain/named-evidence.js";
 import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -40,7 +43,6 @@ import {
   amountOf,
   consequenceOf,
   FROZEN,
-  type Frozen,
   furtherAskedBy,
   kindName,
   type OperationFacts,
@@ -423,8 +425,11 @@ function headline({ approval, operation }: ApprovalView): string {
     case "PENDING":
       return `Approval needed: ${kind}`;
     case "APPROVED":
-    case "RELEASED":
-      return `Approved: ${kind}`;
+    case "RELEASED": {
+      const word = wordAlone(operation.result);
+      if (word === null) return `Approved: ${kind}`;
+      return `Approved: ${kind}, ${operation.status === "CONFIRMED" ? "confirmed" : "rejected"} ${word}`;
+    }
     case "DENIED":
       return `Denied: ${kind}`;
     case "EXPIRED":

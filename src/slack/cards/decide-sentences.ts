@@ -3,11 +3,13 @@ import type { ApprovalStanding, DecideOutcome, DecisionWhoWhen } from "../../app
 import type { Approval } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
+import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
-import { done, FROZEN, isMadeDifferently, whatOf } from "./sentences.js";
+import { frozenSince } from "./frozen.js";
+import { done, isMadeDifferently, whatOf } from "./sentences.js";
 
 const what = (approval: Approval): string => escapeWithin(oneLine(whatOf(approval.binding)), 400).text;
 const said = (text: string | null | undefined, max = 500): string =>
@@ -18,15 +20,15 @@ const people = (count: number): string => (count === 1 ? "One more person is" : 
 export function decideSentence(outcome: DecideOutcome): string {
   switch (outcome.outcome) {
     case "recorded":
-      return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.`;
+      return `Your approval is recorded: ${what(outcome.approval)}. ${people(outcome.missing)} needed before anything is sent.${held(outcome.frozen)}`;
     case "approved":
       if (outcome.approval.state === "VOIDED") {
         return `Your approval is recorded, and nothing was sent: ${what(outcome.approval)} no longer holds. ${said(voidedBecause(outcome.approval))}${outcome.successorId === null ? "" : " A newer card asks again."}`;
       }
       if (outcome.waitsFor === 0) {
-        return `Approved: ${what(outcome.approval)}. ${outcome.frozen ? FROZEN : whenSent(outcome.approval)}`;
+        return `Approved: ${what(outcome.approval)}. ${outcome.frozen === null ? whenSent(outcome.approval) : `Not sent.${held(outcome.frozen)}`}`;
       }
-      return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${outcome.frozen ? " Sending is frozen, too." : ""}`;
+      return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${held(outcome.frozen)}`;
     case "denied":
       return outcome.late
         ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped before it was sent.`
@@ -87,7 +89,7 @@ function endedSentence(
     case "RELEASED": {
       const waits = now.waitsFor > 0 ? ` It waits for ${others(now.waitsFor)} of the same step.` : "";
       const cooling = now.notBefore === null ? "" : ` It is not sent before ${localTime(now.notBefore)}.`;
-      return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now)}.${waits}${cooling}${note}`;
+      return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now)}.${waits}${cooling}${isUnsent(now) ? held(now.frozen) : ""}${note}`;
     }
     case "DENIED":
       return `Already denied${byAndWhen(decision)}: ${subject}. Nothing was sent.${note}`;
@@ -136,12 +138,18 @@ function byAndWhen(decision: DecisionWhoWhen): string {
 
 const approvedBy = (decision: DecisionWhoWhen): string => `approved${byAndWhen(decision)}`;
 
-function standing({ operationStatus: status, resultCode, frozen }: ApprovalStanding): string {
+const isUnsent = ({ operationStatus: status }: ApprovalStanding): boolean =>
+  status === "AWAITING_APPROVAL" || status === "PREPARED";
+
+/** Since when, by whom and why nothing is sent, as the card says it; nothing where nothing holds it back. */
+const held = (frozen: Frozen | null): string => (frozen === null ? "" : ` ${frozenSince(frozen)}`);
+
+function standing({ operationStatus: status, resultCode }: ApprovalStanding): string {
   const result = resultCode === null ? null : { code: resultCode };
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return frozen ? "has not been sent: sending is frozen" : "has not been sent yet";
+      return "has not been sent yet";
     case "DISPATCHED":
       return "has been sent";
     case "OUTCOME_UNKNOWN":

@@ -1,8 +1,9 @@
 /** What somebody reads who decides, or waits, while the switch is turned off: what is frozen, since when, by whom and why. */
+import { type Frozen, frozenWords } from "../../domain/frozen.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import { actorName, escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { type Frozen, frozenWords, isHeldBack, type OperationFacts } from "./sentences.js";
+import { isHeldBack, type OperationFacts } from "./sentences.js";
 
 const REASON_MAX = 300;
 

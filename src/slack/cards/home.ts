@@ -1,5 +1,7 @@
 /** App Home: my tickets; approvals that I may decide, each with its own buttons and its own binding; for on-call, what needs a person. */
+
 import type { HomeView, KnownBlock } from "@slack/types";
+import { type Frozen, frozenWords } from "../../domain/frozen.js";
 import type { RunId } from "../../domain/ids.js";
 import type { Operation } from "../../domain/operation.js";
 import { isRunEnd } from "../../domain/run.js";
@@ -14,7 +16,7 @@ import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } f
 import { frozenSentence } from "./frozen.js";
 import { frozenLine, operationLine } from "./ops-views.js";
 import { runTitleOf, standingIn } from "./run-card.js";
-import { type Frozen, frozenWords, type OperationFacts, whatOf } from "./sentences.js";
+import { type OperationFacts, whatOf } from "./sentences.js";
 
 export interface HomeFacts {
   /** Result of the last click, first thing to read; mrkdwn, escaped. */

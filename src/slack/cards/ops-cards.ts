@@ -1,7 +1,7 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits. */
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { onWord, referenceLabel } from "../../domain/named-evidence.js";
+import { onWord, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import {
   quarantineCode,
   quarantineKnown,
@@ -51,7 +51,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
   const open = operation.status === "QUARANTINED";
   const title = open
     ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
-    : afterQuarantine(operation.status);
+    : afterQuarantine(operation);
   const safe = open ? safeBlocks(operation) : [];
   const left = verbsLeft(operation, attempts);
   const blocks: KnownBlock[] = [
@@ -114,7 +114,7 @@ function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
 }
 
 /** What was parked is settled only when it has ended. */
-function afterQuarantine(status: OperationFacts["status"]): string {
+function afterQuarantine({ status, result }: OperationFacts): string {
   switch (status) {
     case "PREPARED":
     case "DISPATCHED":
@@ -123,7 +123,7 @@ function afterQuarantine(status: OperationFacts["status"]): string {
     case "RECONCILING":
       return "Being checked again: not settled yet";
     default:
-      return "Settled";
+      return wordAlone(result) === null ? "Settled" : `Settled ${wordAlone(result)}`;
   }
 }
 

@@ -2,8 +2,9 @@
 
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
+import { frozenWords } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
-import { referenceLabel } from "../../domain/named-evidence.js";
+import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import type { Operation, OperationStatus } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
@@ -19,16 +20,24 @@ import type {
   OperationView,
   RunsView,
 } from "../../ops/index.js";
-import { type Doer, OPS_HELP, type TimelineEntry, timelineEntry, wasAnswered } from "../../ops/index.js";
+import {
+  type Doer,
+  evidenceTold,
+  OPS_HELP,
+  type TimelineEntry,
+  timelineEntry,
+  wasAnswered,
+} from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
+import { frozenSince } from "./frozen.js";
 import { incidentTitle } from "./incident-card.js";
 import { freezeName, reopenButton, verbName } from "./ops-cards.js";
 import { runTitle } from "./run-card.js";
-import { frozenWords, kindName } from "./sentences.js";
+import { kindName } from "./sentences.js";
 
 const LINES_SHOWN = 20;
 const EVENTS_SHOWN = 40;
@@ -40,7 +49,7 @@ const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max
 export function operationLine(operation: Operation): string {
   const amount = operation.kind === "refund" ? ` ${esc(formatMoney(operation))}` : "";
   const target = operation.orderRef ?? operation.subscriptionRef ?? "";
-  return `\`${operation.id}\` ${statusWord(operation.status)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
+  return `\`${operation.id}\` ${standing(operation)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
 }
 
 /** Of what is approved and rests: true before and after its time, as long as it has not left. */
@@ -48,6 +57,12 @@ const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefor
   status === "PREPARED" && notBefore !== null
     ? ` · not sent before ${localTime(notBefore)} (cooling off)`
     : "";
+
+/** "confirmed on on-call's word": what only a person vouches for says so wherever its state is named. */
+const standing = ({ status, result }: Pick<Operation, "status" | "result">): string => {
+  const word = wordAlone(result);
+  return word === null ? statusWord(status) : `${statusWord(status)} ${word}`;
+};
 
 const statusWord = (status: OperationStatus): string => status.toLowerCase().replaceAll("_", " ");
 
@@ -133,9 +148,10 @@ export function opsShow(view: OperationView): Message {
   );
   const possible = view.safe.filter((verb) => verb.possible);
   const blocks: KnownBlock[] = [
-    header(`${kindName(operation.kind)}: ${statusWord(operation.status)}`),
+    header(`${kindName(operation.kind)}: ${standing(operation)}`),
     note(`\`${operation.id}\` · times are in your own time zone`),
     ...rows(table.filter((row) => row !== null)),
+    ...(view.frozen === null ? [] : [ours(frozenSince(view.frozen))]),
     ...pendingBlocks(view),
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
@@ -163,7 +179,7 @@ export function opsShow(view: OperationView): Message {
   if (operation.resolvedByPerson && (operation.status === "CONFIRMED" || operation.status === "REJECTED")) {
     blocks.push(actions("reopen", [reopenButton(operation)]));
   }
-  return withinLimits({ text: esc(`${operation.id}: ${statusWord(operation.status)}`), blocks }, 1);
+  return withinLimits({ text: esc(`${operation.id}: ${standing(operation)}`), blocks }, 1);
 }
 
 /** What is never possible says so itself. */
@@ -201,18 +217,10 @@ function pendingBlocks({ operation, openIncidents, openResolution, approval }: O
 const ofPayment = (operationId: string | null): string =>
   operationId === null ? "on the same payment" : `about \`${operationId}\` on the same payment`;
 
-/** Oldest first; what was last asked only where nothing newer has come since. */
-function evidenceLines({ evidence, lastLook }: OperationView): string[] {
-  const lines = evidence
+const evidenceLines = (view: OperationView): string[] =>
+  evidenceTold(view)
     .slice(-EVIDENCE_SHOWN)
-    .map(
-      (one) =>
-        `• ${localTime(one.at)}, ${esc(one.source, 40)}: ${esc(one.says, 200)}${one.providerRef === null ? "" : ` (${esc(one.providerRef, 80)})`}`,
-    );
-  const newest = evidence.at(-1)?.at ?? null;
-  if (lastLook === null || (newest !== null && newest > lastLook.at)) return lines;
-  return [...lines, `• ${localTime(lastLook.at)}, last asked: ${esc(lastLook.sentence, 400)}`];
-}
+    .map(({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${esc(sentence, 400)}`);
 
 /** An answer to what was sent is from the provider, too. */
 const noEvidence = ({ attempts }: OperationView): string =>
@@ -242,7 +250,7 @@ export function opsEvents(view: EventsView): Message {
       blocks: [
         header("Timeline"),
         note(
-          `\`${view.operation.id}\` · ${statusWord(view.operation.status)}${hidden === 0 ? "" : ` · ${hidden} earlier events left out`}`,
+          `\`${view.operation.id}\` · ${standing(view.operation)}${hidden === 0 ? "" : ` · ${hidden} earlier events left out`}`,
         ),
         ...chunks(lines, "No events."),
       ],

@@ -2,6 +2,7 @@
 
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
+import { type Frozen, frozenWords } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { Json } from "../../domain/json.js";
 import { ENDED } from "../../domain/operation.js";
@@ -14,7 +15,7 @@ import { actions, attributed, type Message, note, ours, theirs, withinLimits } f
 import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { frozenSince, frozenText, heldBackBy } from "./frozen.js";
-import { type Frozen, frozenWords, type OperationFacts, standingOf } from "./sentences.js";
+import { type OperationFacts, standingOf } from "./sentences.js";
 
 export interface RunCardView {
   readonly view: RunView;

@@ -7,6 +7,7 @@
  */
 
 import { assertNever } from "../../domain/assert-never.js";
+import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import { onWord } from "../../domain/named-evidence.js";
@@ -15,15 +16,6 @@ import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { withRef } from "../text/safe.js";
-
-/** The switch that stops an operation from being sent; the one that was turned first, where there are two. */
-export interface Frozen {
-  readonly kind: OperationKind | "all";
-  readonly since: Date | null;
-  readonly by: string | null;
-  /** What whoever turned it gave as the reason. */
-  readonly reason: string | null;
-}
 
 /** An operation as cards and threads show it. Amounts in minor units. */
 export interface OperationFacts {
@@ -128,22 +120,6 @@ export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriod
 /** Of what only the freeze switch holds back. */
 export const FROZEN = "Not sent: sending is frozen until on-call turns it on again.";
 const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1);
-
-/** "Refunds are frozen": what a switch stops, as the beginning of a sentence. */
-export function frozenWords(kind: Frozen["kind"]): string {
-  switch (kind) {
-    case "all":
-      return "Sending of everything is frozen";
-    case "refund":
-      return "Refunds are frozen";
-    case "cancel_order":
-      return "Cancellations of orders are frozen";
-    case "cancel_subscription":
-      return "Cancellations of subscriptions are frozen";
-    default:
-      return assertNever(kind, "freeze kind");
-  }
-}
 
 /** Frozen, and something may still come to be sent. */
 export const isHeldBack = ({ frozen, status }: Pick<OperationFacts, "frozen" | "status">): boolean =>

@@ -1,9 +1,10 @@
 /** Operations as cards show them, from rows. Reads only. */
 import type { SqlRunner } from "../../db/connect.js";
+import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import { REFERENCE_IS_GIVEN } from "../../ops/index.js";
-import type { Frozen, OperationFacts } from "../cards/sentences.js";
+import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 
 interface Row {

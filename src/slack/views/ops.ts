@@ -1,5 +1,6 @@
 /** Quarantine, resolutions, thaws and incidents, from their rows. */
 import type { SqlRunner } from "../../db/connect.js";
+import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
@@ -12,7 +13,7 @@ import type {
   ResolutionFacts,
   ThawCardView,
 } from "../cards/ops-cards.js";
-import type { Frozen, OperationFacts } from "../cards/sentences.js";
+import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation, readOperations } from "./operation.js";
 

@@ -1,0 +1,41 @@
+/** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
+import type { OperationView } from "./types.js";
+
+export interface EvidenceTold {
+  readonly at: Date;
+  /** How it became known: "asked", "told by the provider". */
+  readonly how: string;
+  readonly sentence: string;
+}
+
+const HOW: Readonly<Record<string, string>> = {
+  response: "its answer",
+  late_response: "its late answer",
+  probe: "asked",
+  sweep: "found in its list",
+  webhook: "told by the provider",
+  person: "by a person",
+};
+
+/**
+ * What was stored, then what was last asked where nothing newer has come since. An earlier reading that showed the very same is the
+ * same fact, and the last look tells it.
+ */
+export function evidenceTold({
+  evidence,
+  lastLook,
+}: Pick<OperationView, "evidence" | "lastLook">): EvidenceTold[] {
+  const newest = evidence.at(-1)?.at ?? null;
+  const look = lastLook === null || (newest !== null && newest > lastLook.at) ? null : lastLook;
+  const again = (one: OperationView["evidence"][number]): boolean =>
+    look !== null &&
+    (one.source === "probe" || one.source === "sweep") &&
+    one.shows !== null &&
+    look.shows.includes(one.shows);
+  return [
+    ...evidence
+      .filter((one) => !again(one))
+      .map(({ at, source, says }) => ({ at, how: HOW[source] ?? source, sentence: says })),
+    ...(look === null ? [] : [{ at: look.at, how: "last asked", sentence: look.sentence }]),
+  ];
+}
