@@ -3,6 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { RunId, TicketId } from "../domain/ids.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
+import { closeSettledWord } from "./settled-word.js";
 import { touchBeside } from "./told-beside.js";
 import type { Party } from "./transition.js";
 
@@ -41,6 +42,8 @@ export async function announce(
     await ctx.notices.follow(tx, { kind: "quarantine", id: operation.id });
   }
   await touchBeside(tx, ctx, change);
+  // What was opened again is settled by the reconciler, by a person, or by an answer to one more attempt.
+  if (from !== "DISPATCHED" || operation.attempts > 1) await closeSettledWord(tx, ctx, operation);
   const tickets = threadsFor(operation, from, waiters);
   const message = messageFor(operation, from);
   if (message !== null) {

@@ -314,6 +314,18 @@ describe("a wrong reference given while the provider could not be read", () => {
       result: { code: "confirmed", providerRef: ref },
     });
     expect(await kinds()).toEqual(["contradiction"]);
+    // The record closes it: nobody has to find out that there is nothing left to do.
+    expect(await database.db.sql(undefined, "SELECT status, closed_by, close_reason FROM incidents")).toEqual(
+      [
+        {
+          status: "closed",
+          closed_by: "system:reconcile",
+          close_reason: `Settled: the provider shows ${ref}, and it is confirmed by that. What a person had named was another reference.`,
+        },
+      ],
+    );
+    expect(await cardOf("contradiction")).toContain("Closed by Countersign itself");
+    expect(await ops.incidents({ userId: "U_ONC1" })).toMatchObject({ incidents: [] });
     expect(await checkTrips({ ...w.h.ctx, ledger: w.worker("ops") })).toEqual([]);
     expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 0 });
     expect(await w.committed()).toBe(1);

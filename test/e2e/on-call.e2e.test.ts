@@ -186,6 +186,12 @@ describe("in quarantine, and nothing at the provider", () => {
         await inStatus(house, "ORD-7001", "CONFIRMED");
         await runSays("done");
         expect(await effects(house)).toEqual([18_000]);
+        const finding = await stage.until("the incident's card to say that it is settled", async () => {
+          const card = readable(await desk.card("Incident: contradicting evidence"));
+          return card.includes("has been settled since") ? card : undefined;
+        });
+        expect(finding).toMatch(/\*Stands\*\s+done/u);
+        expect(finding).not.toContain("Decide it anew");
         await house.assertAuditIntact();
       }),
   );
@@ -212,7 +218,9 @@ describe("the books do not agree", () => {
         const thread = await held(house, "ORD-7001");
         await stage.approve("U_SUP1", thread);
         const { id } = await inStatus(house, "ORD-7001", "PREPARED");
-        expect(await desk.ops("U_ONC1", `show ${id}`)).toContain("It is not sent while its kind is frozen");
+        expect(await desk.ops("U_ONC1", `show ${id}`)).toContain(
+          "It is not sent as long as this holds: Sending of everything is frozen since",
+        );
         const health = await desk.ops("U_ONC1", "health");
         expect(health).toContain("Sending of everything is frozen");
         expect(health).toContain("1 effect that no operation explains");

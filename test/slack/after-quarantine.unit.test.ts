@@ -497,6 +497,33 @@ describe("an incident card", () => {
     ]);
   });
 
+  test.each([
+    ["QUARANTINED", "Decide it anew on its own card", "with on-call"],
+    ["CONFIRMED", "has been settled since", "done"],
+    ["REJECTED", "has been settled since", "refused by the provider"],
+  ] as const)(
+    "of contradicting evidence says how the operation stands now: %s",
+    (status, meaning, stands) => {
+      const facts = {
+        id: "inc_1",
+        kind: "contradiction",
+        operation: operationOf({ status }),
+        customer: null,
+        detail: incidentDetail("contradiction", { was: "REJECTED" }, null),
+        createdAt: new Date(0),
+        closedAt: null,
+        closeReason: null,
+        undecided: [],
+      } as const;
+      const card = said(incidentCard({ ...facts, status: "open", closedBy: null }));
+      for (const words of [meaning, stands, "Stands"]) expect(card).toContain(words);
+      if (status !== "QUARANTINED") expect(card).not.toContain("Decide it anew");
+      expect(said(incidentCard({ ...facts, status: "closed", closedBy: "system:reconcile" }))).toContain(
+        "Closed by Countersign itself",
+      );
+    },
+  );
+
   test("names states as people do", () => {
     expect(incidentDetail("contradiction", { was: "CONFIRMED", detail: "x" }, null)).toContainEqual([
       "It was",

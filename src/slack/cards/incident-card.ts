@@ -13,9 +13,9 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { type OperationFacts, whatOf } from "./sentences.js";
+import { type OperationFacts, standingOf, whatOf } from "./sentences.js";
 
 const REASON_MAX = 800;
 
@@ -62,7 +62,12 @@ export function incidentCard(incident: IncidentView): Message {
   const table: Row[] = [
     ...(incident.operation === null
       ? []
-      : [{ label: "Operation", value: { theirs: whatOf(incident.operation) } }]),
+      : [
+          { label: "Operation", value: { theirs: whatOf(incident.operation) } },
+          ...(incident.status === "open"
+            ? [{ label: "Stands", value: { theirs: standingOf(incident.operation) } }]
+            : []),
+        ]),
     ...(incident.customer === null
       ? []
       : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
@@ -124,7 +129,7 @@ const idsOf = ({ id, operation }: IncidentView): string[] =>
   [id, ...(operation === null ? [] : [operation.id])].map((one) => `\`${escapeText(one)}\``);
 
 function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownBlock[] {
-  const by = closedBy === null ? "" : ` by ${mentionUser(closedBy)}`;
+  const by = closedBy === null ? "" : ` by ${actorName(closedBy)}`;
   const at = closedAt === null ? "" : `, ${localTime(closedAt)}`;
   return [
     note(`Closed${by}${at}.`),
@@ -137,7 +142,17 @@ const wordsOf = ({ kind, operation, onWord }: IncidentView): IncidentWords => ({
   ...incidentWords(kind),
   ...(kind === "row_changed" && operation === null ? LIFTED : {}),
   ...(onWord === true ? ON_WORD[kind] : {}),
+  ...(kind === "contradiction" && operation !== null && SETTLED_STATES.has(operation.status) ? SETTLED : {}),
 });
+
+const SETTLED_STATES: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
+
+/** Its own card asks nothing any more. */
+const SETTLED: Rest = {
+  meaning:
+    "The provider's evidence contradicted how this operation was closed. It was opened again, and has been settled since.",
+  next: "Find out how it came to be closed wrongly (`/ops events ID`), and whether the customer was told something else; then close this.",
+};
 
 type Rest = Omit<IncidentWords, "title">;
 

@@ -4,7 +4,7 @@ import type { CloseOutcome, ReopenOutcome } from "../../ops/index.js";
 import { INPUTS, parseIncidentValue, parseOperationValue } from "../actions.js";
 import { closeIncidentForm, type FormMeta, reopenForm } from "../cards/forms.js";
 import { incidentTitle } from "../cards/incident-card.js";
-import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
@@ -103,7 +103,7 @@ function closeReply(outcome: CloseOutcome): Reply {
     case "unresolved":
       return errors(INPUTS.reason.block, outcome.sentence);
     case "already": {
-      const by = outcome.by === null ? "" : ` by ${mentionUser(outcome.by)}`;
+      const by = outcome.by === null ? "" : ` by ${actorName(outcome.by)}`;
       const at = outcome.at === null ? "" : `, ${localTime(outcome.at)}`;
       const why = outcome.reason === null ? "" : ` Reason: ${said(outcome.reason, 300)}`;
       return say(`This incident was closed already${by}${at}. Nothing was changed.${why}`);

@@ -34,7 +34,7 @@ import {
 } from "../cards/ops-views.js";
 import { outcomeOf, whatOf } from "../cards/sentences.js";
 import { isBlankText } from "../text/blank.js";
-import { actorName, escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
@@ -259,7 +259,7 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
     case "not_safe":
       return said(outcome.sentence);
     case "overtaken": {
-      const who = outcome.by === null ? "" : ` by ${mentionUser(outcome.by)}`;
+      const who = outcome.by === null ? "" : ` by ${actorName(outcome.by)}`;
       const when = outcome.at === null ? "" : `, ${localTime(outcome.at)}`;
       return `It was settled meanwhile${who}${when}. ${said(outcome.sentence)}`;
     }
