@@ -10,7 +10,7 @@ export { drive } from "./drive.js";
 export { reportDuplicate } from "./duplicate.js";
 export { effectEvidence } from "./effect-evidence.js";
 export { judgeBesideWord, judgeNamed, seeGiven } from "./on-word.js";
-export { type Probe, probe, refreshBalance } from "./probe.js";
+export { type Probe, probe, read as readProvider, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
 export { reportChanged } from "./stop.js";
 export { takeBack } from "./taken-back.js";

@@ -12,16 +12,26 @@ export interface Probe {
   readonly listing: Listing;
 }
 
-/** Reads everything the provider lists for the operation's target and judges it. Records refunds made elsewhere. */
-export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Probe> {
+/** Reads everything the provider lists for the operation's target and judges it. Writes nothing. */
+export async function read(
+  ctx: Pick<DispatchCtx, "db" | "provider"> & {
+    readonly timing: Pick<DispatchCtx["timing"], "providerTimeoutMs">;
+  },
+  operation: Operation,
+): Promise<Probe> {
   const listing = await ctx.provider.list(operation, { timeoutMs: ctx.timing.providerTimeoutMs });
   const listed = listing.read === "complete" ? listing.effects.map((effect) => effect.ref) : [];
-  // Read before the refunds made elsewhere are recorded: what is news now must not look known.
   const context = await listingContext(ctx.db, operation, listed);
-  if (listing.read === "complete") {
-    await noteElsewhere(ctx, operation.paymentIntent, listing.effects);
-  }
   return { evidence: judgeListing(operation, listing, context), listing };
+}
+
+/** As `read`, and records refunds made elsewhere: judged before that, because what is news now must not look known. */
+export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Probe> {
+  const probed = await read(ctx, operation);
+  if (probed.listing.read === "complete") {
+    await noteElsewhere(ctx, operation.paymentIntent, probed.listing.effects);
+  }
+  return probed;
 }
 
 /** Reads a payment's list for what was refunded elsewhere; what was listed. null: a failed reading changes nothing. */

@@ -60,11 +60,7 @@ export function recoverySentences(view: Explained): readonly string[] {
           : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${utcSecond(operation.notBefore)}`}.`,
       ];
     case "DISPATCHED":
-      return [
-        `Attempt ${operation.attempts} is under way${view.leaseUntil === null ? "" : ` until ${utcSecond(view.leaseUntil)} at the latest`}.`,
-        ...promises(view),
-        "If its worker is lost, the outcome counts as unknown and is looked up.",
-      ];
+      return [...underWay(view), ...promises(view)];
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
       return [...promises(view), ...whatIf(view), nextSentence(view)];
@@ -97,6 +93,20 @@ export function recoverySentences(view: Explained): readonly string[] {
     default:
       return assertNever(operation.status, "operation status");
   }
+}
+
+/** Whose time is over has lost it, whatever the row says until somebody takes it. */
+function underWay({ operation: { attempts }, leaseUntil, now }: Explained): string[] {
+  if (leaseUntil !== null && leaseUntil <= now) {
+    return [
+      `Attempt ${attempts} was under way until ${utcSecond(leaseUntil)}, and its worker has not been heard of since.`,
+      "The outcome counts as unknown then, and is looked up as soon as a worker takes it (/ops health says whether one is running).",
+    ];
+  }
+  return [
+    `Attempt ${attempts} is under way${leaseUntil === null ? "" : ` until ${utcSecond(leaseUntil)} at the latest`}.`,
+    "If its worker is lost, the outcome counts as unknown and is looked up.",
+  ];
 }
 
 /** Why it ended, as it was stored with the end. */

@@ -79,19 +79,22 @@ SELECT f.id FROM (
 /** What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant. null: nothing is. */
 async function byOtherName(db: Db, typed: string): Promise<Unresolved | null> {
   const name = typed.trim();
-  const rows = await db.sql<{ id: OperationId }>("ops.by_other_name", BY_OTHER_NAME, [name, SUGGESTIONS + 1]);
-  if (rows.length === 0) return null;
-  const many =
-    rows.length > SUGGESTIONS
-      ? `The newest ${SUGGESTIONS} of more operations`
-      : counted(rows.length, "operation");
+  const { ids, more } = await operationsNamed(db, name);
+  if (ids.length === 0) return null;
+  const many = more ? `The newest ${SUGGESTIONS} of more operations` : counted(ids.length, "operation");
   return unresolved(
     `“${short(name)}” is no operation id. ${many} of that order, payment or reference; take the id of the one that is meant:`,
-    await suggested(
-      db,
-      rows.slice(0, SUGGESTIONS).map(({ id }) => id),
-    ),
+    await suggested(db, ids),
   );
+}
+
+/** The newest operations of an order, a subscription, a payment or a reference; `more`: there are others. */
+export async function operationsNamed(
+  db: Db,
+  name: string,
+): Promise<{ readonly ids: readonly OperationId[]; readonly more: boolean }> {
+  const rows = await db.sql<{ id: OperationId }>("ops.by_other_name", BY_OTHER_NAME, [name, SUGGESTIONS + 1]);
+  return { ids: rows.slice(0, SUGGESTIONS).map(({ id }) => id), more: rows.length > SUGGESTIONS };
 }
 
 /** Operations that share the longest beginning of at least `MIN_PREFIX` characters: a slip at the end of an id. */

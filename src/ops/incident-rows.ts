@@ -9,6 +9,7 @@ interface About {
   id: string;
   order_ref: string | null;
   subscription_ref: string | null;
+  payment_intent: string | null;
   payment_currency: string | null;
   amount_minor: bigint | null;
   currency: string | null;
@@ -17,7 +18,7 @@ interface About {
 
 /** $1 incidents. What each is about: its operation, and its payment by id, by its operation, or by the provider's name for it. */
 const ABOUT = `
-SELECT i.id, COALESCE(r.ref, ro.ref) AS order_ref, s.ref AS subscription_ref, p.currency AS payment_currency, o.amount_minor, o.currency,
+SELECT i.id, COALESCE(r.ref, ro.ref) AS order_ref, s.ref AS subscription_ref, p.payment_intent, p.currency AS payment_currency, o.amount_minor, o.currency,
        o.provider_ref
 FROM incidents i
 LEFT JOIN operations o ON o.id = i.operation_id
@@ -46,7 +47,7 @@ function toRow({ id, kind, operationId, status, createdAt, detail }: Incident, a
     operationId,
     status,
     createdAt,
-    target: about?.order_ref ?? about?.subscription_ref ?? found.order ?? null,
+    target: about?.order_ref ?? about?.subscription_ref ?? found.order ?? found.payment ?? null,
     amount: amountOf(found, about),
     references: referencesOf(found, about),
   };
@@ -64,6 +65,7 @@ const Detail = z
     providerRef: word,
     second: word,
     order: word,
+    payment: word,
     amount: minor,
     currency: word,
     refundedElsewhere: minor,
@@ -78,6 +80,7 @@ const Detail = z
     providerRef: null,
     second: null,
     order: null,
+    payment: null,
     amount: null,
     currency: null,
     refundedElsewhere: null,
@@ -117,5 +120,8 @@ function referencesOf(found: Detail, about: About | undefined): readonly string[
   const own = about?.provider_ref ?? null;
   const all = named.length === 0 && own !== null ? [own] : named;
   const told = [found.made ?? "", ...found.amounts].join(" ");
-  return [...new Set(all)].filter((ref) => !told.includes(ref));
+  const refs = [...new Set(all)].filter((ref) => !told.includes(ref));
+  // Where the provider's page is looked up, if nothing of it was found.
+  const payment = about?.payment_intent ?? null;
+  return refs.length === 0 && told.trim() === "" && payment !== null ? [payment] : refs;
 }

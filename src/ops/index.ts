@@ -22,6 +22,8 @@ export {
 export type { LookContext, OpsContext } from "./context.js";
 export { type EvidenceTold, evidenceTold } from "./evidence-told.js";
 export { verbsLeft, WAIT_FOR_PENDING } from "./explain.js";
+export { operationsNamed } from "./find.js";
+export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
 export { resolutionRemark, storedProbe, storedRefusal } from "./resolution-view.js";
@@ -29,7 +31,7 @@ export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
-export { lookAt } from "./views.js";
+export { lookAsking, SHOW_ASKS_MS } from "./views.js";
 export { withinMs } from "./within.js";
 
 /** Binds the use cases to what they need. */

@@ -125,6 +125,8 @@ export interface OperationView {
   readonly request: Json;
   readonly attempts: readonly AttemptView[];
   readonly evidence: readonly EvidenceView[];
+  /** Why the provider was not asked just now, though its answer would count, one sentence; null: it was, or there is nothing to ask. */
+  readonly notAsked: string | null;
   /** What the provider showed when it was last asked, in one sentence; null: it was not asked yet. */
   readonly lastLook: LastLook | null;
   readonly approval: Approval | null;

@@ -83,37 +83,56 @@ export async function show(
   const found = await findOperation(ctx.db, request.ref);
   if (found.outcome === "unresolved") return found;
   const { operation } = found;
-  const asked = isResolvable(operation.status)
-    ? await askedNow(ctx, operation, request.askMs ?? SHOW_ASKS_MS)
-    : null;
-  // Asking may have told the ledger something.
-  return lookAt(ctx, (await getOperation(ctx.db, operation.id)) ?? operation, caller.policy, asked);
-}
-
-/** A person waits for it. What comes later is not waited for: then the last reading is shown. */
-const SHOW_ASKS_MS = 2_500;
-
-/** What the provider says now; null: nothing in this time. Never throws. */
-async function askedNow(ctx: OpsContext, operation: Operation, ms: number): Promise<Evidence | null> {
-  try {
-    const evidence = await withinMs(ms, ctx.probe(operation));
-    return evidence === "late" ? null : evidence;
-  } catch (error) {
-    ctx.log.warn({ operation: operation.id, error: String(error) }, "the provider was not asked for a look");
-    return null;
-  }
+  return lookAsking(ctx, operation, { policy: caller.policy, askMs: request.askMs ?? SHOW_ASKS_MS });
 }
 
 /**
- * Everything that is known of one operation, for whoever may look at the database. `policy` null: none is in force yet; `asked`: what
- * the provider has said just now, null: it was not asked.
+ * Looks at one operation, and asks the provider first where its answer would count. `policy` null: none is in force yet; `probe` a
+ * sentence: why it cannot be asked from here.
  */
-export async function lookAt(
+export async function lookAsking(
+  ctx: LookContext & { readonly probe: OpsContext["probe"] | string; readonly log: OpsContext["log"] },
+  operation: Operation,
+  { policy, askMs = SHOW_ASKS_MS }: { readonly policy: Policy | null; readonly askMs?: number },
+): Promise<OperationView> {
+  const { probe } = ctx;
+  const asked = isResolvable(operation.status)
+    ? typeof probe === "string"
+      ? probe
+      : await askedNow({ probe, log: ctx.log }, operation, askMs)
+    : null;
+  // Asking may have told the ledger something.
+  return lookAt(ctx, (await getOperation(ctx.db, operation.id)) ?? operation, policy, asked);
+}
+
+/** A person waits for it. What comes later is not waited for: then the last reading is shown. */
+export const SHOW_ASKS_MS = 2_500;
+
+/** What the provider says now, or a sentence: why there is no answer. Never throws. */
+async function askedNow(
+  ctx: Pick<OpsContext, "probe" | "log">,
+  operation: Operation,
+  ms: number,
+): Promise<Evidence | string> {
+  try {
+    const evidence = await withinMs(ms, ctx.probe(operation));
+    return evidence === "late"
+      ? `The provider was asked just now and did not answer within ${ms / 1000} s.`
+      : evidence;
+  } catch (error) {
+    ctx.log.warn({ operation: operation.id, error: String(error) }, "the provider was not asked for a look");
+    return "The provider could not be asked just now.";
+  }
+}
+
+/** Everything that is known of one operation. `asked`: what the provider has said just now, or why it did not; null: there is nothing to ask. */
+async function lookAt(
   ctx: LookContext,
   operation: Operation,
   policy: Policy | null,
-  asked: Evidence | null = null,
+  answer: Evidence | string | null,
 ): Promise<OperationView> {
+  const asked = typeof answer === "string" ? null : answer;
   const view = await explained(ctx, operation);
   const open = await openResolutionOf(ctx.db, operation.id);
   return {
@@ -125,6 +144,7 @@ export async function lookAt(
     request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
     attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),
     evidence: (await evidenceOf(ctx.db, operation.id)).map(evidenceView),
+    notAsked: typeof answer === "string" ? answer : null,
     lastLook:
       asked === null
         ? lastLook((await eventsOf(ctx.db, operation.id)).map(eventView))

@@ -443,7 +443,7 @@ describe("bad usage", () => {
          FROM payments p JOIN orders o ON o.id = p.order_id WHERE o.ref = 'ORD-1002' LIMIT 1`,
       );
       const { stdout } = await cs("ops", "incidents");
-      expect(stdout).toMatch(/^inc_0{32} +refunded_elsewhere +ORD-1002, \S+ +\d/mu);
+      expect(stdout).toMatch(/^inc_0{32} +refunded_elsewhere +ORD-1002 +pi_\S+ +\d/mu);
     } finally {
       await db.sql(undefined, "DELETE FROM incidents WHERE dedupe_key = 'test'");
       await db.close();
@@ -526,5 +526,63 @@ describe("bad usage", () => {
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr).toMatch(/orders\[0\]\.status|orders\.0\.status/);
     expect(await cs("shop", "show", "ORD-NEW")).toMatchObject({ code: 1 });
+  });
+});
+
+describe("an outcome that is not known", () => {
+  test("show asks the provider, and says why where it cannot; the order leads to the operation; nothing is written by looking", async () => {
+    const { control } = world.payments;
+    control.arm({ kind: "commit_then_drop", onReplay: true, times: null });
+    const down = control.arm({ kind: "read_down", how: "drop" });
+    const before = await refunds();
+    const child = spawn(process.execPath, ["bin/countersign.js", "run", "TCK-2013"], {
+      // Nobody looks again while this lasts.
+      env: { PATH: process.env["PATH"] ?? "", ...world.env, RECONCILE_BASE_MS: "600000" },
+      stdio: "ignore",
+    });
+    const ended = new Promise((resolve) => child.on("close", resolve));
+    const id = await waitFor(
+      async () =>
+        (await json<{ operations: { id: string }[] }>("ops", "list", "unknown")).operations.at(0)?.id,
+      { timeoutMs: 60_000, what: "the outcome to be unknown" },
+    );
+    child.kill("SIGKILL");
+    await ended;
+    expect(await refunds()).toBe(before + 1);
+    const show = async (env: Record<string, string> = world.env): Promise<string> => {
+      const { code, stdout, stderr } = await run(["ops", "show", id], env);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    const { events } = await json<{ events: object[] }>("ops", "events", id);
+
+    expect(await show()).toMatch(
+      /last asked: The provider could not be asked: it could not be reached: .* \(ECONNRESET\)\./u,
+    );
+    control.disarm(down);
+    expect(await show()).toMatch(
+      /last asked: The provider shows it: re_\w+ of £\d+\.00 GBP \(succeeded\)\./u,
+    );
+    const hangs = control.arm({ kind: "read_down", how: "hang" });
+    expect(await show()).toMatch(/did not answer (?:in time|within 2\.5 s)\./u);
+    control.disarm(hangs);
+    const { STRIPE_SECRET_KEY: _, ...without } = world.env;
+    expect(await show(without)).toContain(
+      "The provider was not asked: here that needs STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET and STRIPE_API_URL as the program has them. What stands here is from before.",
+    );
+    expect((await json<{ events: object[] }>("ops", "events", id)).events).toEqual(events);
+
+    expect(await cs("ops", "show", "ord-10050")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^ord-10050 is no id of an operation\\. Of that order, payment or reference there are:\\n {2}${id} {2}`,
+          "u",
+        ),
+      ),
+    });
+    control.disarmAll();
+    expect(await refunds()).toBe(before + 1);
   });
 });

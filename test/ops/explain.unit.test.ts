@@ -118,6 +118,15 @@ describe("what recovery the contract allows is said with its reason", () => {
     expect(told(view({ status: "QUARANTINED" }))).not.toContain("called back");
   });
 
+  it("what its worker lost is not told as under way", () => {
+    const lost = told(view({ status: "DISPATCHED" }, { leaseUntil: ago(1_000) }));
+    expect(lost).not.toContain("is under way");
+    expect(lost).toContain("its worker has not been heard of since");
+    expect(told(view({ status: "DISPATCHED" }, { leaseUntil: new Date(NOW.getTime() + 1) }))).toContain(
+      "Attempt 1 is under way until 20 Nov 2026, 12:00:00 UTC at the latest.",
+    );
+  });
+
   it("every state has its sentences, and none speaks of what it does not know", () => {
     for (const status of OPERATION_STATUSES) {
       const sentences = recoverySentences(view({ status, quarantineReason: "unknown_too_long" }));

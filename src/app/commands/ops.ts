@@ -12,8 +12,9 @@ import {
   listOperations,
   storyOf,
 } from "../../ledger/index.js";
-import { lookAt, statusNamed } from "../../ops/index.js";
+import { incidentRows, lookAsking, operationsNamed, statusNamed } from "../../ops/index.js";
 import { activePolicy } from "../../policy/index.js";
+import { askProvider } from "../compose/ask-provider.js";
 import { MAX_ATTEMPTS } from "../compose/ledger.js";
 import { offlineContext } from "../compose/offline.js";
 import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
@@ -24,6 +25,8 @@ import { showText, standingOf, subjectOf } from "./show-text.js";
 import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
+/** What is worth a line stands in what is printed. */
+const NO_LOG = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const SUGGESTIONS = 5;
 
 interface ListOptions {
@@ -81,8 +84,20 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
       return;
     }
     const policy = await activePolicy(db);
-    const looking = { db, ledger: offlineContext(db), maxAttempts: MAX_ATTEMPTS };
-    for (const line of showText(await lookAt(looking, operation, policy?.policy ?? null))) print(line);
+    const asking = askProvider(db);
+    try {
+      const looking = {
+        db,
+        ledger: offlineContext(db),
+        maxAttempts: MAX_ATTEMPTS,
+        probe: asking.probe,
+        log: NO_LOG,
+      };
+      for (const line of showText(await lookAsking(looking, operation, { policy: policy?.policy ?? null })))
+        print(line);
+    } finally {
+      await asking.close();
+    }
   });
 }
 
@@ -124,31 +139,22 @@ export async function incidents(options: { cursor?: string; json?: boolean }): P
       print("No incident is open.");
       return;
     }
-    const payments = await paymentsOf(db, page.rows);
     print(
       table([
-        ["incident", "kind", "about", "found"],
-        ...page.rows.map(({ id, kind, operationId, paymentId, createdAt }) => [
-          id,
-          kind,
-          operationId ?? payments.get(paymentId ?? "") ?? "",
-          utcSecond(createdAt),
+        ["incident", "kind", "on", "amount", "reference", "operation", "found"],
+        ...(await incidentRows(db, page.rows)).map((row) => [
+          row.id,
+          row.kind,
+          row.target ?? "",
+          row.amount ?? "",
+          row.references.join(", "),
+          row.operationId ?? "",
+          utcSecond(row.createdAt),
         ]),
       ]),
     );
     if (page.next !== null) print(`More: countersign ops incidents --cursor ${page.next}`);
   });
-}
-
-/** By id of the payment: "ORD-10042, pi_…". */
-async function paymentsOf(db: Db, found: readonly Incident[]): Promise<ReadonlyMap<string, string>> {
-  const rows = await db.sql<{ id: string; about: string }>(
-    "cli.payments_of_incidents",
-    `SELECT p.id, concat_ws(', ', o.ref, p.payment_intent) AS about
-     FROM payments p LEFT JOIN orders o ON o.id = p.order_id WHERE p.id = ANY ($1::text[])`,
-    [found.flatMap(({ paymentId }) => (paymentId === null ? [] : [paymentId]))],
-  );
-  return new Map(rows.map(({ id, about }) => [id, about]));
 }
 
 const incidentJson = ({ id, kind, status, operationId, detail, createdAt }: Incident) => ({
@@ -184,6 +190,7 @@ function statusOf(text: string): OperationStatus {
 
 /** @throws with the code of bad usage for what cannot be an id, with that of a failed look for one that is not there */
 export async function find(db: Db, text: string): Promise<Operation> {
+  await byOtherName(db, text);
   needIdLike(text, "op_", "operation");
   const id = isOperationId(text) ? text : await byPrefix(db, text);
   const operation = await getOperation(db, id);
@@ -204,6 +211,18 @@ async function byPrefix(db: Db, text: string): Promise<OperationId> {
     );
   }
   return only;
+}
+
+/** An order or a reference in place of an id: what it may stand for, as in Slack; nothing is taken for meant. @throws CommandFailure where there is any */
+async function byOtherName(db: Db, text: string): Promise<void> {
+  if (text.startsWith("op_")) return;
+  const { ids, more } = await operationsNamed(db, text);
+  if (ids.length === 0) return;
+  const named = await Promise.all(ids.map((id) => getOperation(db, id)));
+  const lines = named.flatMap((one) => (one === null ? [] : [`\n  ${candidateText(one)}`]));
+  throw new CommandFailure(
+    `${text} is no id of an operation. Of that order, payment or reference ${more ? "these are the newest operations" : "there are"}:${lines.join("")}`,
+  );
 }
 
 /** Enough to see which one is meant, as Slack shows it: "op_…  CONFIRMED  refund £20.00 GBP on ORD-1, 29 Nov 2026, …". */

@@ -40,6 +40,7 @@ export function showText(view: OperationView): string[] {
     ...part("Still open", pending(view)),
     ...part("What was sent", attemptRuns(view.attempts, operation).map(attemptText), "Nothing yet."),
     ...part("Evidence so far", evidence(view), noEvidence(view)),
+    ...(view.notAsked === null ? [] : [`  ${view.notAsked} What stands here is from before.`]),
     ...part("What recovery is allowed, and why", view.recovery),
     ...part(
       "What a person may do now, in Slack",

@@ -156,6 +156,7 @@ export function opsShow(view: OperationView): Message {
     ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
     ours("*Evidence so far*"),
+    ...(view.notAsked === null ? [] : [note(`${esc(view.notAsked)} What stands here is from before.`)]),
     ...chunks(evidenceLines(view), noEvidence(view)),
     ours("*What recovery is allowed, and why*"),
     ...chunks(
