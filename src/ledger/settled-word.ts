@@ -1,4 +1,4 @@
-/** A person named a wrong reference, the case was opened again for that, and the provider's evidence has settled it since. */
+/** The provider contradicted a person's word, the case was opened again for that, and the provider's evidence has settled it since. */
 import type { Tx } from "../db/connect.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
@@ -24,7 +24,7 @@ export async function closeSettledWord(
     await closeIncident(tx, ctx, {
       id,
       by: "system:reconcile",
-      reason: `Settled: the provider shows ${operation.providerRef ?? "it"}, and it is confirmed by that. What a person had named was another reference.`,
+      reason: `Settled: the provider shows ${operation.providerRef ?? "it"}, and it is confirmed by that, no longer on a person's word.`,
     });
   }
 }

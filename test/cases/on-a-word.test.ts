@@ -320,7 +320,7 @@ describe("a wrong reference given while the provider could not be read", () => {
         {
           status: "closed",
           closed_by: "system:reconcile",
-          close_reason: `Settled: the provider shows ${ref}, and it is confirmed by that. What a person had named was another reference.`,
+          close_reason: `Settled: the provider shows ${ref}, and it is confirmed by that, no longer on a person's word.`,
         },
       ],
     );
