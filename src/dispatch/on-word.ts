@@ -10,7 +10,6 @@ import {
   besideWordText,
   contradict,
   listingContext,
-  noteBesideWord,
   operationByProviderRef,
   wordOf,
 } from "../ledger/index.js";
@@ -87,13 +86,17 @@ async function openAgain(
   effect: ProviderEffect,
   { source, detail }: { source: "webhook" | "sweep"; detail: string },
 ): Promise<boolean> {
-  const { moved, operation: parked } = await contradict(ctx, {
+  const { moved } = await contradict(ctx, {
     operationId: operation.id,
     actor: source === "webhook" ? "system:webhook" : "system:reconcile",
     evidence: effectEvidence(operation.id, effect, source),
     detail,
-    word: { decision: await wordOf(ctx.db, operation.id), named: operation.providerRef },
+    word: {
+      decision: await wordOf(ctx.db, operation.id),
+      named: operation.providerRef,
+      // On another payment it settles nothing, and on its own nothing is shown: that would be sent again.
+      shown: effect.target === operation.paymentIntent ? effect : null,
+    },
   });
-  if (moved) await ctx.db.tx((tx) => noteBesideWord(tx, ctx, parked, effect, source));
   return moved;
 }

@@ -1,11 +1,13 @@
 /** Ends that turn out wrong: taken back by the provider, or contradicted by evidence. Money is counted again. */
 import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
+import type { ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Actor, Operation } from "../domain/operation.js";
 import { MADE_DIFFERENTLY } from "../domain/resolving.js";
 import { announce } from "./announce.js";
+import { noteBesideWord } from "./beside-word.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
@@ -22,7 +24,12 @@ export interface Contradiction {
   /** A sentence for the people who look at it. */
   readonly detail: string;
   /** The person's decision that it contradicts, and what they named: then only an end that still rests on that is opened again. */
-  readonly word?: { readonly decision: string | null; readonly named: string | null };
+  readonly word?: {
+    readonly decision: string | null;
+    readonly named: string | null;
+    /** By what a reconciler settles it at once; null: a person decides. */
+    readonly shown: ProviderEffect | null;
+  };
 }
 
 /** The provider took it back: CONFIRMED → REVERSED; the money counts as not refunded, and may be refunded as a further occurrence. */
@@ -85,6 +92,8 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
       detail: request.detail,
       word: request.word?.decision ?? null,
     });
+    const shown = request.word?.shown ?? null;
+    if (shown !== null) await noteBesideWord(tx, ctx, reopened, shown, request.evidence.source);
     return { moved: true, operation: reopened };
   });
 }

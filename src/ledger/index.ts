@@ -18,7 +18,7 @@ export { attemptsOf } from "./attempts.js";
 export { auditOperation, exportAudit, verifyAudit } from "./audit.js";
 export { sealBlocks } from "./audit-blocks.js";
 export { type Authority, authorityOf } from "./authority.js";
-export { besideWordText, noteBesideWord } from "./beside-word.js";
+export { besideWordText } from "./beside-word.js";
 export { checkSend, claim, claimIn, renewLease, restUnsent } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";

@@ -59,6 +59,19 @@ async function parked(order: string, made: boolean, amount = 2_000n): Promise<Op
   return operation;
 }
 
+/** Sent once without effect, and parked beside a refund of the same amount that somebody made by hand. */
+async function besideStranger(): Promise<{ operation: Operation; stranger: string }> {
+  const lost = w.control.arm({ kind: "drop_before_commit", times: null });
+  const id = await w.prepared("ORD-1", 2_000n);
+  await w.look(w.worker("w"), id);
+  w.control.disarm(lost);
+  await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
+  const [made] = await w.control.effects();
+  const operation = await w.work(w.worker("w"), id);
+  expect(operation.quarantineReason).toContain("unattributed_effect");
+  return { operation, stranger: made?.id ?? "" };
+}
+
 const form = ({ id }: Operation, evidenceRef: string) =>
   ({ ref: id, verb: "confirm", userId: "U_ONC1", reason: "They say it is done.", evidenceRef }) as const;
 
@@ -479,19 +492,6 @@ describe("what a person named, once that end is taken back", () => {
   };
   const says = async (id: OperationId) => (await probe(w.worker("p"), await w.now(id))).evidence.says;
 
-  /** Sent once without effect, and parked beside a refund of the same amount that somebody made by hand. */
-  async function besideStranger(): Promise<{ operation: Operation; stranger: string }> {
-    const lost = w.control.arm({ kind: "drop_before_commit", times: null });
-    const id = await w.prepared("ORD-1", 2_000n);
-    await w.look(w.worker("w"), id);
-    w.control.disarm(lost);
-    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
-    const [made] = await w.control.effects();
-    const operation = await w.work(w.worker("w"), id);
-    expect(operation.quarantineReason).toContain("unattributed_effect");
-    return { operation, stranger: made?.id ?? "" };
-  }
-
   it.each(["it was shown to them", "the provider could not be asked"])(
     "is as strange as before, and nothing is sent beside it: %s",
     async (asked) => {
@@ -575,6 +575,30 @@ describe("what is named is not what was asked for", () => {
     expect(await kinds()).toEqual(["contradiction"]);
     expect(await cardOf("contradiction")).toContain("payment");
     await w.intact();
+  });
+
+  it("and nothing is sent because of that", async () => {
+    const { operation, stranger } = await besideStranger();
+    await w.control.advanceRefund(stranger, { status: "failed" });
+    await confirmedUnasked(operation, await refundUnder(operation.id, "ORD-2", 2_000));
+    await hearAll();
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    await w.look(w.worker("w"), operation.id);
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", attempts: operation.attempts });
+    expect((await w.posts()).filter(({ key }) => key?.startsWith("countersign-"))).toHaveLength(1);
+    expect(await kinds()).toContain("contradiction");
+  });
+
+  it("another reference was named, and what carries the id is on another payment: the same", async () => {
+    const { operation, stranger } = await besideStranger();
+    await w.control.advanceRefund(stranger, { status: "failed" });
+    await refundUnder(operation.id, "ORD-2", 2_000);
+    await confirmedUnasked(operation, "re_typo");
+    await sweepOrphans(w.worker("s"));
+    await w.look(w.worker("w"), operation.id);
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", attempts: operation.attempts });
+    expect(await kinds()).toContain("contradiction");
   });
 
   it.each(["ORD-1", "EUR"])(
