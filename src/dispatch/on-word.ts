@@ -33,14 +33,23 @@ export async function seeGiven(ctx: DispatchCtx, operation: Operation): Promise<
   }
   const effect = reading.effects.find((one) => one.ref === ref);
   if (effect === undefined) return { is: "nothing" };
-  const isAsAsked = differsFromAsked(operation, effect).length === 0;
-  if (effect.operationId === operation.id) return { is: isAsAsked ? "own" : "differs", effect };
-  if (effect.operationId !== null || !isAsAsked) return { is: "anothers" };
+  if (effect.operationId === operation.id) {
+    return {
+      is: differsFromAsked(operation, placed(operation, effect)).length === 0 ? "own" : "differs",
+      effect,
+    };
+  }
+  if (effect.operationId !== null || differsFromAsked(operation, effect).length > 0)
+    return { is: "anothers" };
   const owner = await operationByProviderRef(ctx.db, ref);
   if (owner !== null && owner.id !== operation.id) return { is: "anothers" };
   const { seenBefore } = await listingContext(ctx.db, operation, [ref]);
   return seenBefore.has(ref) ? { is: "older" } : { is: "own", effect };
 }
+
+/** A refund that was read by itself need not name its payment: what carries the operation's id is then on its own. */
+const placed = (operation: Operation, effect: ProviderEffect): ProviderEffect =>
+  effect.target === "" ? { ...effect, target: operation.paymentIntent ?? "" } : effect;
 
 /**
  * `effect` is what the person named, carries the operation's id and is alive. Where it is not what was asked for, it confirms nothing: the
@@ -52,7 +61,7 @@ export async function judgeNamed(
   effect: ProviderEffect,
   source: "webhook" | "sweep",
 ): Promise<boolean> {
-  const differs = differsFromAsked(operation, effect);
+  const differs = differsFromAsked(operation, placed(operation, effect));
   if (differs.length === 0) return false;
   return openAgain(ctx, operation, effect, {
     source,
@@ -95,7 +104,7 @@ async function openAgain(
       decision: await wordOf(ctx.db, operation.id),
       named: operation.providerRef,
       // On another payment it settles nothing, and on its own nothing is shown: that would be sent again.
-      shown: effect.target === operation.paymentIntent ? effect : null,
+      shown: placed(operation, effect).target === operation.paymentIntent ? effect : null,
     },
   });
   return moved;

@@ -590,6 +590,25 @@ describe("what is named is not what was asked for", () => {
     expect(await kinds()).toContain("contradiction");
   });
 
+  it("a provider that leaves the payment out of a refund says nothing against it", async () => {
+    const operation = await parked("ORD-1", true);
+    const [ref = ""] = await effectsOf(operation.id);
+    await confirmedUnasked(operation, ref);
+    const ctx = w.worker("s");
+    const read: typeof ctx.provider.read = async (named, options) => {
+      const reading = await ctx.provider.read(named, options);
+      return reading.read === "complete"
+        ? { ...reading, effects: reading.effects.map((one) => ({ ...one, target: "" })) }
+        : reading;
+    };
+    for (const { body } of await w.control.events()) {
+      const raw = Buffer.from(body);
+      expect(await w.hear({ ...ctx, provider: { ...ctx.provider, read } }, raw, signed(raw))).toBe(200);
+    }
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: ref });
+    expect(await kinds()).toEqual([]);
+  });
+
   it("another reference was named, and what carries the id is on another payment: the same", async () => {
     const { operation, stranger } = await besideStranger();
     await w.control.advanceRefund(stranger, { status: "failed" });
