@@ -34,7 +34,7 @@ export async function startSlack(ctx: SlackContext, options: StartOptions): Prom
     throw new Error("no secret is set that proves Slack's deliveries");
   const identity = readIdentity(ctx.web, ctx.log, () => ctx.ids.random());
   const socketsRef: SocketsRef = { current: null };
-  const takeBack = createTakeBack({ db: ctx.arrivals, log: ctx.log, monotonicMs });
+  const takeBack = createTakeBack({ db: ctx.arrivals, ids: ctx.ids, log: ctx.log, monotonicMs });
   const { app, gate, http } = buildApp(ctx, identity, socketsRef, takeBack);
   const server = await startHttpServer({
     port: ctx.config.port,

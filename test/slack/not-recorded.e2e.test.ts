@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openDb } from "../../src/db/connect.js";
 import { NOT_RECORDED } from "../../src/slack/inbox/gate.js";
 import { INBOX_LEASE_MS, STORE_WITHIN } from "../../src/slack/inbox/store.js";
+import { RECORDED_AFTER_ALL } from "../../src/slack/inbox/take-back.js";
 import { startProxy, type TcpProxy } from "../support/proxy.js";
 import { waitFor } from "../support/wait.js";
 import { withCards } from "./support/cards.js";
@@ -121,6 +122,27 @@ describe("a statement whose answer is lost", () => {
     },
     40_000,
   );
+
+  test("of a click had stored it, and others carried it out before the network was there again: its person is told so", async () => {
+    await withNetwork(async (w, network) => {
+      await hold(w);
+      const card = await cardIn(w);
+      network.swallowAnswers();
+      const clicked = click(w, "U_SUP1", card, "Approve");
+      await waitFor(async () => (await inbox()).length === 1);
+      await network.cut();
+      expect(await clicked).toMatchObject({ ok: true });
+      await says(w, "U_SUP1", NOT_RECORDED);
+      await waitFor(async () => (await votes()).length === 1, { timeoutMs: 20_000 });
+      await network.mend();
+      const opened = await w.sandbox.control.openDm("U_SUP1");
+      if (!opened.ok) throw new Error("no direct messages");
+      const heard = () => w.sandbox.control.messages("U_SUP1", opened.channel).map(({ text }) => text);
+      await waitFor(() => heard().includes(RECORDED_AFTER_ALL), { timeoutMs: 20_000 });
+      expect(heard().filter((text) => text === RECORDED_AFTER_ALL)).toHaveLength(1);
+      expect(await votes()).toHaveLength(1);
+    });
+  }, 60_000);
 
   test("of a form had stored it: sent again it counts, once", async () => {
     await withNetwork(async (w, network) => {

@@ -185,7 +185,7 @@ async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storab
     first = await Promise.race([storing, late]);
   } catch (error) {
     if (LEASED.has(arrival.kind) && mayHaveHappened(ctx.arrivals.failureOf(error)))
-      deps.takeBack.add(id, storing);
+      deps.takeBack.add(id, storing, personOf(arrival.stored));
     throw error;
   } finally {
     clearTimeout(timer);
@@ -193,9 +193,16 @@ async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storab
   if (first !== "late") return first;
   // The person is told that nothing was recorded: a row that still comes into being is taken back. An event is only not
   // acknowledged, so its row may stay.
-  if (LEASED.has(arrival.kind)) deps.takeBack.add(id, storing);
+  if (LEASED.has(arrival.kind)) deps.takeBack.add(id, storing, personOf(arrival.stored));
   else storing.catch(() => undefined);
   throw new Error(`the database took longer than ${STORE_DEADLINE_MS} ms`);
+}
+
+/** Whoever clicked, sent a form or typed a command. */
+function personOf(stored: JsonObject): string | null {
+  const { user, user_id: typedBy } = stored as { user?: { id?: unknown }; user_id?: unknown };
+  const id = user?.id ?? typedBy;
+  return typeof id === "string" ? id : null;
 }
 
 /** A database that was lost may have stored it; one that says what is wrong has not. */
