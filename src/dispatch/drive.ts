@@ -114,6 +114,7 @@ async function whenLost(ctx: DispatchCtx, lost: ClaimLost): Promise<Operation> {
     case "moved":
     case "frozen":
     case "not_yet":
+    case "news":
       return lost.operation;
     case "key_expired":
       return voidFor(ctx, lost.operation.id, {

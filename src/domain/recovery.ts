@@ -52,7 +52,8 @@ export type Move =
   /** Every attempt is proven not executed: back to PREPARED. */
   | { readonly do: "prepare_again"; readonly why: string }
   | { readonly do: "send_again"; readonly why: "not_committed" | "key_is_safe" }
-  | { readonly do: "later"; readonly why: string }
+  /** `look`: at once, because what was read is not the news any more; else after a while. */
+  | { readonly do: "later"; readonly why: string; readonly look?: "now" }
   | { readonly do: "quarantine"; readonly reason: QuarantineReason; readonly detail: string };
 
 /** Attempts that are proven to have done nothing. A business refusal proves it for its own attempt alone. */

@@ -11,16 +11,37 @@ INSERT INTO provider_evidence (id, dedupe_key, operation_id, source, provider_re
 VALUES ($1, $2, $3, $4, $5, $6::jsonb)
 ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`;
 
+/**
+ * $1 operation. Its row before the fact: who is about to write what was read before has written it, or sees this fact; and the time of
+ * the fact is after the time of what was written.
+ */
+const BEFORE_THE_FACT = "SELECT 1 FROM operations WHERE id = $1 FOR NO KEY UPDATE";
+
 /** $1 operation. An open outcome is looked at again; nothing else changes. */
 const LOOK_NOW = `
 UPDATE operations SET due_at = countersign_now() WHERE id = $1 AND status IN ('OUTCOME_UNKNOWN', 'QUARANTINED')`;
 
-/** Stores a fact once; `first` is false when it was known. A new one makes an open operation due now. */
+/** $1 operation, held by a reconciler. One row when something was recorded about it since it was taken. */
+const SINCE_TAKEN = `
+SELECT 1 FROM provider_evidence e WHERE e.operation_id = $1 AND e.at > (
+  SELECT max(v.at) FROM operation_events v WHERE v.operation_id = $1 AND v.type IN ('reconcile', 'lease_taken_over'))
+LIMIT 1`;
+
+/** Whether something was recorded about an operation since its reconciler took it. Read under the row's lock. */
+export const newsSinceTaken = async (tx: Tx, id: OperationId): Promise<boolean> =>
+  (await tx.sql("ledger.news_since_taken", SINCE_TAKEN, [id])).length > 0;
+
+/**
+ * Stores a fact once; `first` is false when it was known. A new one makes an open operation due now; one that a reconciler holds is
+ * judged once more instead of by what was read before (`settleReconcile`).
+ */
 export async function recordEvidence(
   tx: Tx,
   ctx: Pick<LedgerCtx, "ids">,
   evidence: NewEvidence,
 ): Promise<{ id: string; first: boolean }> {
+  if (evidence.operationId !== null)
+    await tx.sql("ledger.before_the_fact", BEFORE_THE_FACT, [evidence.operationId]);
   const rows = await tx.sql<{ id: string }>("ledger.record_evidence", RECORD, [
     ctx.ids.next("evd_"),
     evidence.dedupeKey,

@@ -17,6 +17,7 @@ import { announce } from "./announce.js";
 import { attemptsToldOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
+import { newsSinceTaken } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -235,7 +236,8 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (request.evidence.says === "committed" && moved.status === "QUARANTINED") {
       await reportDifference(tx, ctx, moved, request.evidence.effect);
     }
-    if (moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
+    const again = moved.status === "PREPARED" || ("look" in decided.move && decided.move.look === "now");
+    if (again) tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
 }
@@ -244,9 +246,15 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
 const IS_OTHER = `
 SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
 
-/** What was read as done and has been reported as failed since is read again: the list was older than the news. */
+/**
+ * What was read as done and has been reported as failed since is read again: the list was older than the news. And whatever else was
+ * decided is decided anew where something was recorded since the operation was taken: a webhook, or the answer of a lost lease.
+ */
 async function unlessNews(tx: Tx, operation: Operation, request: SettleReconcile): Promise<SettleReconcile> {
-  if (request.move.do !== "confirm" || operation.kind !== "refund") return request;
+  if (request.move.do !== "confirm") {
+    return (await newsSinceTaken(tx, operation.id)) ? { ...request, move: READ_AGAIN } : request;
+  }
+  if (operation.kind !== "refund") return request;
   const news = await tx.sql("ledger.news_of_effect", IS_OTHER, [operation.id, request.move.effect.ref]);
   return news.length === 0
     ? request
@@ -255,6 +263,8 @@ async function unlessNews(tx: Tx, operation: Operation, request: SettleReconcile
         move: { do: "later", why: `${request.move.effect.ref} is not what the list showed any more` },
       };
 }
+
+const READ_AGAIN = { do: "later", why: "something was told while it was looked at", look: "now" } as const;
 
 async function reportDuplicate(
   tx: Tx,
@@ -320,7 +330,11 @@ function reconciledMove(
     case "prepare_again":
       return { ...base, event: "not_executed", patch: { ...seen, dueMs: ctx.timing.prepareGraceMs } };
     case "later":
-      return { ...base, event: "settle_unknown", patch: { ...seen, dueMs: nextLookMs(ctx, probes) } };
+      return {
+        ...base,
+        event: "settle_unknown",
+        patch: { ...seen, dueMs: decided.look === "now" ? 0 : nextLookMs(ctx, probes) },
+      };
     case "quarantine":
       return {
         ...base,

@@ -6,13 +6,14 @@ import { explainLoss, sendTerms, sent } from "./claim.js";
 import { dispatchOnce } from "./claim-sql.js";
 import type { LedgerCtx } from "./context.js";
 import { lockOperation } from "./endings.js";
+import { newsSinceTaken } from "./evidence.js";
 import { toJsonObject } from "./json.js";
 import { appliedRetry } from "./resolution-rows.js";
 import type { ClaimResult, LeaseRef } from "./types.js";
 
 /**
  * RECONCILING → DISPATCHED: attempt n + 1 under the same key, with the stored request, because of what was just read (`evidence`).
- * Refused when frozen or past the key's life.
+ * Refused when frozen, past the key's life, or where something was recorded about it since it was taken.
  */
 export async function resend(
   ctx: LedgerCtx,
@@ -24,6 +25,7 @@ export async function resend(
     if (operation.status !== "RECONCILING" || operation.leaseToken !== request.leaseToken) {
       return { claimed: false, why: "moved", operation };
     }
+    if (await newsSinceTaken(tx, operation.id)) return { claimed: false, why: "news", operation };
     const claimed = await dispatchOnce(tx, {
       id: operation.id,
       kind: operation.kind,

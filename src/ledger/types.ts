@@ -159,6 +159,8 @@ export type ClaimLost =
   | { readonly claimed: false; readonly why: "not_yet"; readonly operation: Operation; readonly until: Date }
   /** The key's life is over: it is never sent again. */
   | { readonly claimed: false; readonly why: "key_expired"; readonly operation: Operation }
+  /** Something was recorded about it since its reconciler took it: it is read again first. */
+  | { readonly claimed: false; readonly why: "news"; readonly operation: Operation }
   /** The guard said no; nothing was changed. */
   | { readonly claimed: false; readonly why: "guard"; readonly operation: Operation; readonly detail: Json };
 

@@ -83,6 +83,7 @@ async function sendAgain(
     case "frozen":
     case "key_expired":
     case "not_yet":
+    case "news":
     case "guard":
       return settleMove(ctx, taken, evidence, { do: "later", why: claimed.why });
     case "moved":

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Db } from "../../src/db/connect.js";
 import type { ProviderEffect } from "../../src/domain/evidence.js";
 import { judgeListing } from "../../src/domain/judge-listing.js";
+import type { Move } from "../../src/domain/recovery.js";
 import * as ledger from "../../src/ledger/index.js";
 import { withDatabase } from "../support/database.js";
 import { effectFor, foreignRefund, putRun, refund } from "../support/ledger-world.js";
@@ -62,6 +63,79 @@ describe("evidence", () => {
     await decide(ctx, await taken(ctx, operation), { do: "later", why: "still nothing" });
     expect(await record()).toMatchObject({ first: false });
     expect(await ledger.dueOperations(ctx.db, { limit: 5 })).toEqual([]);
+  });
+
+  test.each<[string, Exclude<Move, { do: "send_again" }>]>([
+    ["later", { do: "later", why: "nothing is listed" }],
+    ["to a person", { do: "quarantine", reason: "unknown_too_long", detail: "nothing is listed" }],
+    ["as rejected", { do: "reject", code: "charge_disputed", detail: "refused" }],
+    ["as never executed", { do: "prepare_again", why: "no attempt was executed" }],
+  ])(
+    "that comes while a reconciler holds the operation is looked at, not put off %s",
+    async (_where, move) => {
+      const ctx = await openShop(database.db, {
+        timing: { reconcileBaseMs: 3_600_000, reconcileMaxMs: 3_600_000 },
+      });
+      const take = await taken(ctx, await inState(ctx, "OUTCOME_UNKNOWN"));
+      await ctx.db.tx((tx) => ledger.recordEvidence(tx, ctx, evidenceOf(take.operation, "succeeded")));
+      expect(await decide(ctx, take, move)).toMatchObject({
+        settled: true,
+        operation: { status: "OUTCOME_UNKNOWN" },
+      });
+      expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 2000n, refunded: 0n });
+      const due = { operationId: take.operation.id, worker: "r2", because: "due" } as const;
+      const again = await ledger.takeForReconcile(ctx, due);
+      if (again === null) throw new Error("nobody looks at the news");
+      const { status } = (await decide(ctx, again, move)).operation ?? { status: null };
+      expect(status, "what is no news any more is decided").not.toBe("RECONCILING");
+      expect(await ledger.takeForReconcile(ctx, due)).toBeNull();
+      expect(await intact(ctx.db)).toEqual([]);
+    },
+  );
+
+  test("that comes between a reading and sending again stops the sending", async () => {
+    const ctx = await openShop(database.db);
+    const take = await taken(ctx, await inState(ctx, "OUTCOME_UNKNOWN"));
+    await ctx.db.tx((tx) => ledger.recordEvidence(tx, ctx, evidenceOf(take.operation, "succeeded")));
+    const { leaseToken } = take;
+    const absent = { says: "absent" } as const;
+    const resend = (token: bigint): Promise<ledger.ClaimResult> =>
+      ledger.resend(ctx, {
+        operationId: take.operation.id,
+        leaseToken: token,
+        worker: "r1",
+        evidence: absent,
+      });
+    expect(await resend(leaseToken)).toMatchObject({ claimed: false, why: "news" });
+    await decide(ctx, take, { do: "later", why: "news" });
+    expect(await resend((await taken(ctx, take.operation)).leaseToken)).toMatchObject({ claimed: true });
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
+  test("that is being written while a reconciler parks the operation is not lost", async () => {
+    const ctx = await openShop(database.db);
+    const take = await taken(ctx, await inState(ctx, "OUTCOME_UNKNOWN"));
+    const written = deferred();
+    const commit = deferred();
+    const hook = ctx.db.tx(async (tx) => {
+      await ledger.recordEvidence(tx, ctx, evidenceOf(take.operation, "succeeded"));
+      written.resolve();
+      await commit.promise;
+    });
+    await written.promise;
+    const parked = decide(ctx, take, { do: "quarantine", reason: "unknown_too_long", detail: "nothing" });
+    await waitFor(async () => {
+      const waiting = await ctx.db.sql(
+        undefined,
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return waiting.length > 0;
+    });
+    commit.resolve();
+    await hook;
+    expect(await parked).toMatchObject({ operation: { status: "OUTCOME_UNKNOWN" } });
+    const due = { operationId: take.operation.id, worker: "r2", because: "due" } as const;
+    expect(await ledger.takeForReconcile(ctx, due)).not.toBeNull();
   });
 });
 

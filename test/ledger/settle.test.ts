@@ -227,6 +227,19 @@ describe("an answer from a lost lease", () => {
     expect((await ledger.takeForReconcile(ctx, due))?.operation.status).toBe("RECONCILING");
   });
 
+  test("while a reconciler is about to park it makes it due at once", async () => {
+    const ctx = await openShop(database.db);
+    const lost = await claimed(ctx, await prepared(ctx), { leaseMs: 1_000 });
+    await passTime(ctx.db, 2_000);
+    const take = await taken(ctx, lost.operation);
+    await settle(ctx, lost, outcomes.committed(lost.operation));
+    const parking = { do: "quarantine", reason: "unknown_too_long", detail: "nothing is listed" } as const;
+    expect(await decide(ctx, take, parking)).toMatchObject({ operation: { status: "OUTCOME_UNKNOWN" } });
+    const due = { operationId: lost.operation.id, worker: "r2", because: "due" } as const;
+    expect((await ledger.takeForReconcile(ctx, due))?.attempts).toMatchObject([{ verdict: "committed" }]);
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("with another reference than only a person named: no duplicate; a reconciler settles it by what the provider shows", async () => {
     const ctx = await openShop(database.db);
     const lost = await claimed(ctx, await prepared(ctx), { leaseMs: 1_000 });
