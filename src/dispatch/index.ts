@@ -14,5 +14,6 @@ export { type Probe, probe, read as readProvider, refreshBalance } from "./probe
 export { sendClaimed } from "./send.js";
 export { reportChanged } from "./stop.js";
 export { takeBack } from "./taken-back.js";
+export { tellOpen } from "./tell-open.js";
 export { cannotBeRecorded } from "./unrecorded.js";
 export { dueWebhooks, processWebhook, type StoredWebhook, storeWebhook } from "./webhooks.js";

@@ -1,10 +1,12 @@
 /** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
 import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
+import type { OperationId } from "../domain/ids.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { contradictRejected } from "./contradicted.js";
+import { tellOpen } from "./tell-open.js";
 
 /** What one reading said: the evidence for the operation, and the listing it was judged from. */
 export interface Probe {
@@ -29,7 +31,7 @@ export async function read(
 export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Probe> {
   const probed = await read(ctx, operation);
   if (probed.listing.read === "complete") {
-    await noteElsewhere(ctx, operation.paymentIntent, probed.listing.effects);
+    await noteElsewhere(ctx, operation.paymentIntent, probed.listing.effects, operation.id);
   }
   return probed;
 }
@@ -52,11 +54,12 @@ export async function refreshBalance(
   return listing.effects;
 }
 
-/** Money that left the payment and that no operation of ours explains. */
+/** Money that left the payment and that no operation of ours explains. `judged`: the operation that who reads judges by it themselves. */
 async function noteElsewhere(
   ctx: DispatchCtx,
   paymentIntent: string | null,
   listed: readonly ProviderEffect[],
+  judged: OperationId | null = null,
 ): Promise<void> {
   if (paymentIntent === null) return;
   // What a rejected operation made after all is its own again, and no longer made elsewhere.
@@ -72,6 +75,10 @@ async function noteElsewhere(
     read.push(...reading.effects);
     if (reading.effects.length === 0) gone.add(ref);
   }
+  await tellOpen(
+    ctx,
+    [...listed, ...read].filter(({ operationId }) => operationId !== judged),
+  );
   const { freed } = await recordElsewhere(ctx, { paymentIntent, listed: [...listed, ...read], gone });
   if (freed.length > 0)
     ctx.log.info(

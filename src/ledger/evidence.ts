@@ -63,6 +63,18 @@ export async function recordEvidence(
   return { id: known?.id ?? "", first: false };
 }
 
+/** $1 operations. Those whose outcome a reading may settle and that nobody holds. */
+const OPEN_AMONG = `
+SELECT id, payment_intent FROM operations
+WHERE id = ANY($1::text[]) AND status IN ('OUTCOME_UNKNOWN', 'QUARANTINED') ORDER BY id`;
+
+/** Which of these operations have an open outcome or are with a person, each with its payment. */
+export const openAmong = (
+  on: SqlRunner,
+  ids: readonly string[],
+): Promise<{ id: OperationId; payment_intent: string | null }[]> =>
+  on.sql("ledger.open_among", OPEN_AMONG, [ids]);
+
 interface Row {
   id: string;
   operation_id: OperationId | null;

@@ -35,7 +35,7 @@ export {
 } from "./elsewhere-reads.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, storyOf, waitersOf } from "./events.js";
-export { evidenceOf, recordEvidence } from "./evidence.js";
+export { evidenceOf, openAmong, recordEvidence } from "./evidence.js";
 export {
   agreeThaw,
   askThaw,

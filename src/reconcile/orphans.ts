@@ -9,6 +9,7 @@ import {
   refreshBalance,
   reportAliveAgain,
   reportDuplicate,
+  tellOpen,
 } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
@@ -67,6 +68,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     );
     return { read: false, effects: 0, orphans: 0, missing: 0, compared: 0 };
   }
+  await tellOpen(ctx, listing.effects);
   let orphans = 0;
   const touched = new Set<string>();
   for (const effect of listing.effects) {

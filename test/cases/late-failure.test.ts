@@ -122,6 +122,45 @@ it("a failure that is told while somebody else confirms what they read before is
   await w.intact();
 });
 
+it.each([
+  ["succeeded", "CONFIRMED", { reserved: 0, refunded: 2_000 }, "the comparison of the books"],
+  ["failed", "REJECTED", { reserved: 0, refunded: 0 }, "the comparison of the books"],
+  ["succeeded", "CONFIRMED", { reserved: 0, refunded: 2_000 }, "a webhook about its charge"],
+  ["failed", "REJECTED", { reserved: 0, refunded: 0 }, "a webhook about its charge"],
+] as const)(
+  "a refund that a person has before them because it was pending too long, and that %s, ends as %s with %o by %s",
+  async (status, end, balance, teller) => {
+    const w = await build(database.db);
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const usual = w.worker("w");
+    const ctx = { ...usual, reconcile: { ...usual.reconcile, orphanWindowMs: DAYS_MS } };
+    w.control.arm({ kind: "outcome", status: "pending" });
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(ctx, id)).toMatchObject({ status: "QUARANTINED" });
+    expect(await sweepOrphans(ctx)).toMatchObject({ read: true, effects: 1, orphans: 0 });
+    expect(await w.look(ctx, id), "pending is no news").toMatchObject({ status: "QUARANTINED" });
+    const [effect] = await w.control.effects();
+    await w.control.advanceRefund(effect?.id ?? "", { status });
+    if (teller === "a webhook about its charge") {
+      const body = Buffer.from(
+        JSON.stringify({
+          id: "evt_of_the_charge",
+          type: "charge.refunded",
+          data: { object: { id: "ch_1", object: "charge", payment_intent: "pi_ORD-1", metadata: {} } },
+        }),
+      );
+      expect(await w.hear(ctx, body, signed(body))).toBe(200);
+    } else await sweepOrphans(ctx);
+
+    expect(await w.look(ctx, id)).toMatchObject({ status: end });
+    expect(await w.balance("ORD-1")).toMatchObject(balance);
+    expect(await sweepOrphans(ctx)).toMatchObject({ orphans: 0, missing: 0 });
+    expect(await w.posts()).toHaveLength(1);
+    expect((await w.control.effects()).map((one) => one.status)).toEqual([status]);
+    await w.intact();
+  },
+);
+
 it("a refund that fails later, of which no webhook tells, is found when the books are compared", async () => {
   const w = await build(database.db);
   await w.order({ ref: "ORD-1", captured: 18_000 });

@@ -115,8 +115,8 @@ describe("evidence", () => {
   test("that is being written while a reconciler parks the operation is not lost", async () => {
     const ctx = await openShop(database.db);
     const take = await taken(ctx, await inState(ctx, "OUTCOME_UNKNOWN"));
-    const written = deferred();
-    const commit = deferred();
+    const written = deferred<void>();
+    const commit = deferred<void>();
     const hook = ctx.db.tx(async (tx) => {
       await ledger.recordEvidence(tx, ctx, evidenceOf(take.operation, "succeeded"));
       written.resolve();
