@@ -151,7 +151,7 @@ async function judgeFor(
   if (listing.read === "failed")
     throw new Error(`the object of the webhook could not be read: ${listing.reason}`);
   const effect = listing.effects.at(0);
-  if (effect === undefined || effect.operationId !== operation.id) {
+  if (effect === undefined || !isOf(operation, effect)) {
     ctx.log.warn(
       { webhook: event.id, operation: operation.id },
       "the provider does not show what the webhook speaks of",
@@ -210,6 +210,14 @@ async function judgeFor(
   await ctx.wake("operation", operation.id);
   return effect;
 }
+
+/** It carries the operation's id, or none and is the one by which the provider itself confirmed it. */
+const isOf = (operation: Operation, effect: ProviderEffect): boolean =>
+  effect.operationId === operation.id ||
+  (effect.operationId === null &&
+    operation.status === "CONFIRMED" &&
+    effect.ref === operation.providerRef &&
+    !isConfirmedOnWord(operation));
 
 /** Beside the effect by which it is confirmed, or beside what a person named as that. */
 async function second(ctx: DispatchCtx, operation: Operation, effect: ProviderEffect): Promise<void> {

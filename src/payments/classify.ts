@@ -7,14 +7,14 @@
  * | nothing left (refused connection, gate, deadline or abort before the first byte) | not_executed |
  * | sent, and no whole answer (deadline, abort, reset, cut or stalled body) | unknown |
  * | an answer that is no JSON object, or not Stripe's shape | unknown |
- * | 5xx; 409; `idempotency_error`; any status not named here | unknown |
+ * | 5xx; 409; `idempotency_error`; `api_error` (but for 429); any status not named here | unknown |
  * | 429 in Stripe's envelope | not_executed |
  * | 400, 401, 402, 403, 404 in Stripe's envelope | rejected |
  * | 200, object as intended and settled | committed |
  * | 200, object not as intended | postcondition_failed |
  * | 200, pending or requires_action | pending |
- * | 200, failed or canceled, object as intended | failed_at_provider |
- * | 200, failed or canceled, object not as intended | unknown: it says nothing of ours |
+ * | 200, failed or canceled, object as intended and under our operation's id | failed_at_provider |
+ * | 200, failed or canceled, any other object | unknown: it says nothing of ours |
  * | 200, any other state | unknown |
  */
 import { assertNever } from "../domain/assert-never.js";
@@ -153,6 +153,8 @@ function refused(
     case 402:
     case 403:
     case 404: {
+      // The provider's own trouble is no refusal, whatever number it comes under.
+      if (error.type === "api_error") return unknown("provider_error", providersTrouble(httpStatus));
       const code = error.code ?? error.decline_code ?? fallbackCode(httpStatus, error);
       const outcome = { verdict: "rejected", code, detail: refusalInWords(code, error), httpStatus } as const;
       return isReplay(headers) ? { ...outcome, replayed: true } : outcome;
@@ -161,10 +163,13 @@ function refused(
       return unknown("conflict", `The provider answered with a conflict.${said}`);
     default:
       return httpStatus >= 500
-        ? unknown("provider_error", `The provider answered with an error (HTTP ${httpStatus}).`)
+        ? unknown("provider_error", providersTrouble(httpStatus))
         : unknown("unexpected_status", `The provider answered with HTTP ${httpStatus}.`);
   }
 }
+
+const providersTrouble = (httpStatus: number): string =>
+  `The provider answered with an error (HTTP ${httpStatus}).`;
 
 /** Stripe gives no code for a refund beyond what is left and for keys that it does not accept. */
 function fallbackCode(httpStatus: number, error: WireError): string {
@@ -231,6 +236,8 @@ function judgeRefund(
     case "failed":
     case "canceled": {
       const differs = differences(operation, effect);
+      // It would free the money: that takes more than likeness, for there may be another one like it.
+      if (effect.operationId === null) differs.push("operation_id");
       if (differs.length === 0) {
         return { verdict: "failed_at_provider", effect, code: effect.failureReason ?? effect.status };
       }

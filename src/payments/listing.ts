@@ -25,6 +25,8 @@ export interface ReadContext {
 const PAGE_SIZE = 100;
 /** A hundred thousand refunds of one payment are no payment; a list that long turns in circles. */
 const MAX_PAGES = 1_000;
+/** However large its pages are. */
+const MAX_LISTED = MAX_PAGES * PAGE_SIZE;
 
 /** Which refunds: those of one payment, or all since a time. */
 export type RefundQuery = { paymentIntent: string } | { createdSince: Date };
@@ -58,6 +60,7 @@ export async function listRefunds(
     if (list === null) return unreadable();
     const before = found.size;
     for (const refund of list.data) found.set(refund.id, refundEffect(refund, targetOf(query)));
+    if (found.size > MAX_LISTED) return tooLong();
     if (!list.has_more) return complete(ctx, onlyOf(query, found));
     const last = list.data.at(-1);
     if (last === undefined || found.size === before) {
@@ -65,8 +68,14 @@ export async function listRefunds(
     }
     startingAfter = last.id;
   }
-  return { read: "failed", reason: "pagination", detail: "The provider's list has too many pages." };
+  return tooLong();
 }
+
+const tooLong = (): FailedRead => ({
+  read: "failed",
+  reason: "pagination",
+  detail: "The provider's list has too many pages.",
+});
 
 const targetOf = (query: RefundQuery): string => ("paymentIntent" in query ? query.paymentIntent : "");
 
@@ -76,9 +85,15 @@ function onlyOf(query: RefundQuery, found: ReadonlyMap<string, ProviderEffect>):
   return "paymentIntent" in query ? effects.filter(({ target }) => target === query.paymentIntent) : effects;
 }
 
-/** One effect, or none, by reference. A reference that is no id of ours is refused: an empty one would list everything. */
+/**
+ * What may stand in a path of the provider's as an id, whatever its prefix: nothing empty, which would list everything, and nothing that
+ * a server could take for another path.
+ */
+const NAMEABLE = /^[A-Za-z0-9_][A-Za-z0-9_.:~-]{0,254}$/;
+
+/** One effect, or none, by reference. A reference that can be no id is refused. */
 export async function readByRef(ctx: ReadContext, ref: string, options: ReadOptions): Promise<Listing> {
-  if (!/^[A-Za-z]+_[A-Za-z0-9_-]+$/.test(ref)) {
+  if (!NAMEABLE.test(ref)) {
     return { read: "failed", reason: BAD_REFERENCE, detail: "This is no reference of the provider." };
   }
   if (ref.startsWith("sub_")) {

@@ -50,12 +50,15 @@ export async function missingEffects(
     "since" in scope ? SINCE : ON_PAYMENT,
     ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, MISSED_LIMIT, listed],
   );
+  const ended = new Map(effects.filter(isDead).map((effect) => [effect.ref, effect]));
   let missing = await missingWords(ctx, scope);
   for (const row of rows) {
     const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
-    if (reading.read === "failed" || !reading.effects.every(isDead)) continue;
+    // Where it cannot be asked for by its reference, the list that shows it as failed is the provider's word.
+    const shown = ended.get(row.provider_ref);
+    if (reading.read === "failed" ? shown === undefined : !reading.effects.every(isDead)) continue;
     missing += 1;
-    const [dead] = reading.effects;
+    const dead = reading.read === "failed" ? shown : reading.effects[0];
     if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
     await ctx.db.tx((tx) =>
       openIncident(tx, ctx, {

@@ -9,12 +9,13 @@ import type { Operation } from "../../src/domain/operation.js";
 import { listIncidents } from "../../src/ledger/index.js";
 import { createPayments, type Payments } from "../../src/payments/index.js";
 import { type ReconcileCtx, reconcileOne, sweepOrphans } from "../../src/reconcile/index.js";
+import { signatureHeader } from "../../src/sandbox/payments/index.js";
 import { type CaseWorld, withCaseWorld } from "../cases/case-world.js";
-import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
+import { SECRET_KEY, WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { effectFor } from "../support/ledger-world.js";
 import { type End, MISBEHAVIOURS } from "./manners.js";
-import { type HostileProvider, startHostileProvider } from "./provider.js";
+import { type HostileProvider, type Manners, startHostileProvider, type WireRefund } from "./provider.js";
 
 const database = withDatabase({ reset: "never" });
 const build = withCaseWorld(withPaymentsSandbox());
@@ -180,6 +181,48 @@ describe("what an answer or a list says against the ledger", () => {
     expect(operation).toMatchObject({ status: "QUARANTINED", attempts: 1 });
     expect(operation.quarantineReason).toBe("unknown_too_long: the provider's answer could not be recorded");
     expect(await w.balance(ref)).toMatchObject({ reserved: AMOUNT, refunded: 0 });
+  });
+});
+
+describe("a confirmed refund that fails later, at a provider of other habits", () => {
+  const unknownRoute: NonNullable<Manners["read"]> = ({ json }) =>
+    json(404, { error: { type: "invalid_request_error", message: "Unrecognized request URL." } });
+  const hear = (ctx: ReconcileCtx, refund: WireRefund): Promise<number> => {
+    const body = JSON.stringify({ id: `evt_${refund.id}`, type: "refund.failed", data: { object: refund } });
+    const seconds = Math.floor(systemClock.now().getTime() / 1000);
+    return w.hear(ctx, Buffer.from(body), signatureHeader(body, WEBHOOK_SECRET, seconds));
+  };
+  const compareBooks = async (ctx: ReconcileCtx, paymentIntent: string): Promise<void> => {
+    provider.misbehave("", {
+      list: ({ json }) => json(200, { object: "list", has_more: false, data: provider.made(paymentIntent) }),
+    });
+    await w.advance(ctx.reconcile.orphanLagMs + 60_000);
+    await sweepOrphans(ctx);
+  };
+
+  it.each<[string, Manners, "a webhook" | "the books"]>([
+    ["ids without a prefix", { commit: (one) => ({ ...one, id: "4d1c0b1e-33c2-4d8e" }) }, "a webhook"],
+    ["ids with dots and colons", { commit: (one) => ({ ...one, id: "refund:17.2" }) }, "a webhook"],
+    ["no metadata", { commit: (one) => ({ ...one, id: "re_nomark", metadata: {} }) }, "a webhook"],
+    ["ids that no path takes", { commit: (one) => ({ ...one, id: "re/18" }) }, "the books"],
+    ["no reading of one refund", { read: unknownRoute }, "the books"],
+    ["no metadata", { commit: (one) => ({ ...one, id: "re_nomark2", metadata: {} }) }, "the books"],
+  ])("%s: it is taken back (%o), by %s", async (_habit, manners, teller) => {
+    const { ref, paymentIntent } = await freshOrder();
+    provider.misbehave(paymentIntent, manners);
+    const ctx = worker(3_000);
+    const id = await w.prepared(ref, BigInt(AMOUNT));
+    expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED", attempts: 1 });
+    const [refund] = provider.effects(paymentIntent);
+    if (refund === undefined) throw new Error("nothing was made");
+    Object.assign(refund, { status: "failed", failure_reason: "declined" });
+    if (teller === "a webhook") expect(await hear(ctx, refund)).toBe(200);
+    else await compareBooks(ctx, paymentIntent);
+
+    expect(await w.now(id)).toMatchObject({ status: "REVERSED", providerRef: refund.id });
+    expect(await w.balance(ref)).toMatchObject({ reserved: 0, refunded: 0 });
+    expect(provider.effects(paymentIntent)).toEqual([]);
+    expect(provider.posts(paymentIntent)).toHaveLength(1);
   });
 });
 

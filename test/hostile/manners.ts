@@ -337,6 +337,16 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
     ends: READ_BACK,
   },
   {
+    what: "the answer speaks of another failed refund like ours, without our mark; ours is made",
+    manners: { post: once(altered({ id: "re_else", status: "failed", metadata: {} })) },
+    ends: READ_BACK,
+  },
+  {
+    what: "committed, and the provider's own trouble under the number of a refusal",
+    manners: { post: once(({ json }) => json(404, envelope("api_error"))) },
+    ends: READ_BACK,
+  },
+  {
     what: "the answer speaks of another operation's failed refund; ours is made",
     manners: {
       post: once(altered({ id: "re_else", status: "failed", metadata: { operation_id: "op_else" } })),

@@ -51,6 +51,8 @@ export interface HostileProvider {
   misbehave(paymentIntent: string, manners: Manners): void;
   /** Refunds that it made on a payment and that did not come to nothing. */
   effects(paymentIntent: string): readonly WireRefund[];
+  /** All of them. */
+  made(paymentIntent: string): readonly WireRefund[];
   /** Every idempotency key and body it saw on a payment. */
   posts(paymentIntent: string): readonly { key: string; body: string }[];
   close(): Promise<void>;
@@ -134,7 +136,8 @@ export async function startHostileProvider(): Promise<HostileProvider> {
       });
       return;
     }
-    const named = /^\/v1\/refunds\/(.+)$/.exec(url.pathname)?.[1];
+    const inPath = /^\/v1\/refunds\/(.+)$/.exec(url.pathname)?.[1];
+    const named = inPath === undefined ? undefined : decodeURIComponent(inPath);
     const holder =
       named === undefined
         ? account(url.searchParams.get("payment_intent") ?? "")
@@ -171,6 +174,7 @@ export async function startHostileProvider(): Promise<HostileProvider> {
     },
     effects: (paymentIntent) =>
       account(paymentIntent).refunds.filter(({ status }) => status !== "failed" && status !== "canceled"),
+    made: (paymentIntent) => account(paymentIntent).refunds,
     posts: (paymentIntent) => account(paymentIntent).posts,
     close: () =>
       new Promise((closed) => {

@@ -323,7 +323,7 @@ describe("reading", () => {
     expect((await counts()).committed).toBe(1);
   });
 
-  test.each(["", " ", "re_1/../charges", "re_1?x=1"])(
+  test.each(["", " ", ".", "..", "re_1/../charges", "re_1?x=1", "re_1#x", "x".repeat(256)])(
     "the reference %j is refused before anything is asked",
     async (ref) => {
       expect(await payments.read(ref, { timeoutMs: 1_000 })).toMatchObject({
@@ -334,12 +334,15 @@ describe("reading", () => {
     },
   );
 
-  test("a reference that the provider does not know is read as nothing there", async () => {
-    expect(await payments.read("re_none", { timeoutMs: 30_000 })).toMatchObject({
-      read: "complete",
-      effects: [],
-    });
-  });
+  test.each(["re_none", "4d1c0b1e-33c2-4d8e-9d2f-000000000000", "17", "refund:17.2"])(
+    "a reference that the provider does not know, whatever its form (%s), is read as nothing there",
+    async (ref) => {
+      expect(await payments.read(ref, { timeoutMs: 30_000 })).toMatchObject({
+        read: "complete",
+        effects: [],
+      });
+    },
+  );
 });
 
 describe("subscriptions", () => {
