@@ -283,7 +283,7 @@ describe("reading", () => {
       "rate_limit",
       /^The provider answered with HTTP 429 \(rate_limit\)\.$/u,
     ],
-    [{ kind: "read_down", how: "drop" }, "unreachable", /^The provider could not be reached \(.+\)\.$/u],
+    [{ kind: "read_down", how: "drop" }, "unreachable", /^The provider could not be reached: .+ \(\w+\)\.$/u],
     [{ kind: "read_down", how: "hang" }, "timeout", /^The provider did not answer in time\.$/u],
     [{ kind: "read_down", how: "garbage" }, "http_502", /^The provider answered with HTTP 502\.$/u],
   ])("%o: the listing failed and is not taken for empty", async (fault, reason, sentence) => {
