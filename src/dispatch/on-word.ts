@@ -5,6 +5,7 @@
 import { differsFromAsked } from "../domain/as-asked.js";
 import { differsWords } from "../domain/effect-words.js";
 import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
+import { judgeEffect } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import {
   besideWordText,
@@ -52,8 +53,8 @@ const placed = (operation: Operation, effect: ProviderEffect): ProviderEffect =>
   effect.target === "" ? { ...effect, target: operation.paymentIntent ?? "" } : effect;
 
 /**
- * `effect` is what the person named, carries the operation's id and is alive. Where it is not what was asked for, it confirms nothing: the
- * case is open again. Whether it is.
+ * `effect` is what the person named, carries the operation's id and is alive. Where it is not what was asked for, or not done yet, it
+ * confirms nothing: the case is open again. Whether it is.
  */
 export async function judgeNamed(
   ctx: DispatchCtx,
@@ -61,11 +62,13 @@ export async function judgeNamed(
   effect: ProviderEffect,
   source: "webhook" | "sweep",
 ): Promise<boolean> {
-  const differs = differsFromAsked(operation, placed(operation, effect));
-  if (differs.length === 0) return false;
+  const said = judgeEffect(operation, placed(operation, effect), { known: new Map() });
+  if (said.says === "committed" && said.postcondition === "holds") return false;
+  const otherwise =
+    said.says === "committed" ? differsWords(effect, said.differs) : `${effect.ref} is ${effect.status}.`;
   return openAgain(ctx, operation, effect, {
     source,
-    detail: `Confirmed on a person's word, but the provider shows it otherwise: ${differsWords(effect, differs)}`,
+    detail: `Confirmed on a person's word, but the provider shows it otherwise: ${otherwise}`,
   });
 }
 

@@ -151,6 +151,7 @@ async function judgeFor(
   if (listing.read === "failed")
     throw new Error(`the object of the webhook could not be read: ${listing.reason}`);
   const effect = listing.effects.at(0);
+  if (effect?.operationId === null && (await tookBackUnmarked(ctx, operation, effect))) return effect;
   if (effect === undefined || !isOf(operation, effect)) {
     ctx.log.warn(
       { webhook: event.id, operation: operation.id },
@@ -217,7 +218,15 @@ const isOf = (operation: Operation, effect: ProviderEffect): boolean =>
   (effect.operationId === null &&
     operation.status === "CONFIRMED" &&
     effect.ref === operation.providerRef &&
-    !isConfirmedOnWord(operation));
+    // What a person named stays a stranger: nothing but its end is written down as the operation's.
+    !operation.resolvedByPerson);
+
+/** A refund that carries no id confirmed it, because a person named it, and it has come to nothing. */
+const tookBackUnmarked = (ctx: DispatchCtx, operation: Operation, effect: ProviderEffect): Promise<boolean> =>
+  takeBack(ctx, operation, effect, {
+    actor: "system:webhook",
+    evidence: effectEvidence(operation.id, effect, "webhook"),
+  });
 
 /** Beside the effect by which it is confirmed, or beside what a person named as that. */
 async function second(ctx: DispatchCtx, operation: Operation, effect: ProviderEffect): Promise<void> {

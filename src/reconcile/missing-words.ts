@@ -92,7 +92,8 @@ async function whatIsMissing(ctx: ReconcileCtx, operation: Operation): Promise<s
     case "own":
     case "differs":
       if (isDead(given.effect)) return endOf(ctx, operation, given.effect);
-      await judgeNamed(ctx, operation, given.effect, "sweep");
+      // One without an id stays a stranger, whatever becomes of it: nothing of it is written down as the operation's.
+      if (given.effect.operationId === operation.id) await judgeNamed(ctx, operation, given.effect, "sweep");
       return null;
     case "older":
       return "nothing of it on this payment; the refund named was there before this was sent";

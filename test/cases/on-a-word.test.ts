@@ -750,3 +750,67 @@ describe("a subscription that was said to be cancelled", () => {
     expect(await kinds()).toEqual([]);
   });
 });
+
+describe("the right reference was given, and the provider has not ended it", () => {
+  it.each(["a webhook", "a sweep"])(
+    "%s shows it as pending: it is awaited, and then it is done",
+    async (how) => {
+      const operation = await parked("ORD-1", true);
+      const [ref = ""] = await effectsOf(operation.id);
+      await w.control.advanceRefund(ref, { status: "pending" });
+      await confirmedUnasked(operation, ref);
+      if (how === "a webhook") await hearAll();
+      else {
+        await w.advance(LAG_MS);
+        await sweepOrphans(w.worker("s"));
+      }
+      expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED", resolvedByPerson: false });
+      expect(await kinds()).toEqual(["contradiction"]);
+      expect(await cardOf("contradiction")).toContain("pending");
+      expect(await w.look(w.worker("w"), operation.id)).not.toMatchObject({ status: "CONFIRMED" });
+      await w.control.advanceRefund(ref, { status: "succeeded" });
+      await hearAll();
+      await w.work(w.worker("w"), operation.id);
+      expect(await w.now(operation.id)).toMatchObject({
+        status: "CONFIRMED",
+        providerRef: ref,
+        result: { code: "confirmed" },
+      });
+      expect(await kinds()).toEqual(["contradiction"]);
+      expect(await w.committed()).toBe(1);
+      await w.intact();
+    },
+  );
+});
+
+describe("a refund without an id was named, and it comes to nothing", () => {
+  it("as long as it is pending it stays what was named, and no more than that", async () => {
+    const { operation, stranger } = await besideStranger();
+    await w.control.advanceRefund(stranger, { status: "pending" });
+    await confirmedUnasked(operation, stranger);
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: stranger });
+    expect(
+      await database.db.sql(undefined, "SELECT 1 FROM provider_evidence WHERE operation_id = $1", [
+        operation.id,
+      ]),
+    ).toEqual([]);
+  });
+
+  it.each(["shown to them", "while nobody could be asked"])(
+    "a webhook tells of it (%s): taken back",
+    async (how) => {
+      const { operation, stranger } = await besideStranger();
+      if (how === "shown to them") await confirmed(operation, stranger);
+      else await confirmedUnasked(operation, stranger);
+      await w.control.advanceRefund(stranger, { status: "failed" });
+      await hearAll();
+      await hearAll();
+      expect(await w.now(operation.id)).toMatchObject({ status: "REVERSED" });
+      expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 0, elsewhere: 0 });
+      expect((await kinds()).filter((kind) => kind === "reversed")).toHaveLength(1);
+      await w.intact();
+    },
+  );
+});
