@@ -179,7 +179,9 @@ async function standsNow(
   const view = await explained(ctx, operation);
   const standing = verbsNow(view, of.policy, of.evidence).find(({ verb }) => verb === of.verb);
   if (standing === undefined) return { refused: null, people: 1 };
-  const ours = of.evidence.says === "unknown" || (of.verb === "retry" && view.frozen);
+  const ours =
+    (of.evidence.says === "unknown" && operation.status === "QUARANTINED") ||
+    (of.verb === "retry" && view.frozen);
   if (standing.possible || !ours) return { refused: null, people: standing.people };
   const probe = probeView(of.evidence);
   const refused = {

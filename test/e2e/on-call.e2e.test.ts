@@ -177,7 +177,7 @@ describe("in quarantine, and nothing at the provider", () => {
         expect(readable(again)).toContain("Evidence came that contradicts how it had ended.");
         const shown = await desk.ops("U_ONC1", `show ${id}`);
         expect(shown).toMatch(
-          /Incident: Contradicting evidence · ORD-7001 · £180\.00 GBP (?:· re_\w+ )?`inc_/,
+          /Incident: Contradicting evidence · ORD-7001 · £180\.00 GBP (?:· (?:re|pi)_\w+ )?`inc_/,
         );
         // What was read before the effect came is no answer any more.
         expect(shown).not.toContain("The provider shows nothing of it");
