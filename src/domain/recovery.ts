@@ -148,16 +148,24 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
       ? quarantine("evidence_contradicts", "an answer said committed, and the provider lists nothing")
       : { do: "later", why: "an answer said committed; the list lags behind" };
   }
+  // An answer that named an effect, waiting or not as asked for: a list without it proves nothing, and no refusal after it does.
+  const shown = attempts.some(({ verdict }) => verdict === "pending" || verdict === "postcondition_failed");
   const last = attempts.at(-1);
   if (last?.code === ROW_CHANGED) return quarantine("row_changed", why);
   if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
-  if (last?.verdict === "rejected") return refusedAfterOpen(input, last.code ?? last.verdict, terminal);
+  if (last?.verdict === "rejected")
+    return refusedAfterOpen(input, last.code ?? last.verdict, terminal && !shown);
   const exhausted = attempts.length >= input.maxAttempts;
   if (keyIsSafe(contract, input)) {
     // Time may have been up before anybody could look: what is safe is tried once before a person is asked.
     const tried = attempts.slice(1).some(({ verdict }) => verdict !== "open");
     if (exhausted || (overdue(input) && tried)) return quarantine("unknown_too_long", why);
     return { do: "send_again", why: terminal ? "not_committed" : "key_is_safe" };
+  }
+  if (terminal && shown) {
+    return overdue(input)
+      ? quarantine("evidence_contradicts", "an answer named an effect, and the provider lists nothing")
+      : { do: "later", why: "an answer named an effect; the list does not show it" };
   }
   if (terminal) {
     if (exhausted) return quarantine("unknown_too_long", why);

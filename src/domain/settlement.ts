@@ -39,7 +39,8 @@ export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFa
         event: "settle_unknown",
         code: "postcondition_failed",
         detail: differsWords(outcome.effect, outcome.differs),
-        look: "now",
+        // Told again, it was looked for before, and not found: the list needs time.
+        look: others.some(({ verdict }) => verdict === "postcondition_failed") ? "backoff" : "now",
       };
     case "pending":
       return { event: "settle_unknown", code: "pending", detail: outcome.reason, look: "backoff" };

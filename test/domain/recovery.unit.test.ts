@@ -318,3 +318,29 @@ describe("the contracts", () => {
     expect(book.cancel_order.local).toBe(true);
   });
 });
+
+describe("an answer that named an effect, and a list that shows nothing", () => {
+  const named = (["pending", "postcondition_failed"] as const).map((verdict) => ({
+    number: 1,
+    verdict,
+    code: null,
+  }));
+  const columns = Object.values(COLUMNS);
+  const cases = named.flatMap((attempt) => columns.map((column) => ({ attempt, ...column })));
+
+  it.each(cases)(
+    "$attempt.verdict: is never sent again without a safe key, nor given up ($column)",
+    (one) => {
+      const at = { contract: one.contract, firstClaimedAt: ago(one.claimedAgoMs) };
+      const { attempt } = one;
+      for (const unknownSince of [ago(MINUTE), ago(2 * HOUR)]) {
+        const move = recover(input({ ...at, attempts: [attempt], unknownSince }));
+        const again = keyIsSafe(one.contract, { ...input(at) }) ? ["send_again"] : [];
+        expect(["later", "quarantine", ...again]).toContain(move.do);
+        const refused: AttemptFact = { number: 2, verdict: "rejected", code: "charge_already_refunded" };
+        const after = recover(input({ ...at, attempts: [attempt, refused], unknownSince }));
+        expect(["later", "quarantine", ...again]).toContain(after.do);
+      }
+    },
+  );
+});

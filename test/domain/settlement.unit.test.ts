@@ -147,3 +147,13 @@ describe("money by state", () => {
       expect(keyIsTaken(status, true)).toBe(false);
   });
 });
+
+it("an effect that is not as asked for is looked for at once, and told again after a while", () => {
+  const outcome = OUTCOMES.postcondition_failed;
+  expect(settlementOf(outcome, [])).toMatchObject({ look: "now" });
+  const before: AttemptFact = { number: 1, verdict: "unknown", code: "timeout" };
+  expect(settlementOf(outcome, [before])).toMatchObject({ look: "now" });
+  expect(settlementOf(outcome, [{ ...before, verdict: "postcondition_failed" }])).toMatchObject({
+    look: "backoff",
+  });
+});
