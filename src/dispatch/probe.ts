@@ -66,11 +66,14 @@ async function noteElsewhere(
   for (const { effect } of await unexplainedRefunds(ctx.db, paymentIntent, listed)) {
     await contradictRejected(ctx, effect);
   }
-  // A list may be older than what was seen before, or behind: only the provider's word about the refund itself takes it away.
+  // A list may be older than what was seen before, or behind: only the provider's word about the refund itself takes it away. However many
+  // they are, they have one call's time: who reads holds a lease.
+  const signal = AbortSignal.timeout(ctx.timing.providerTimeoutMs);
   const gone = new Set<string>();
   const read: ProviderEffect[] = [];
   for (const { ref } of await seenAndNotListed(ctx.db, paymentIntent, listed)) {
-    const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+    if (signal.aborted) break;
+    const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs, signal });
     if (reading.read === "failed") continue;
     read.push(...reading.effects);
     if (reading.effects.length === 0) gone.add(ref);

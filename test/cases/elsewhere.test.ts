@@ -2,12 +2,13 @@
  * What the provider shows beyond what was asked for, in another currency, or not any more: counted once, at once, and given back when it
  * came to nothing, whoever sees it and in whatever order.
  */
+import { once } from "node:events";
 import { beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
 import { refreshBalance } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import { closeIncident, reopen, resolve, secondResolve } from "../../src/ledger/index.js";
-import { sweepOrphans } from "../../src/reconcile/index.js";
+import { type ReconcileCtx, sweepOrphans } from "../../src/reconcile/index.js";
 import { signatureHeader } from "../../src/sandbox/payments/index.js";
 import { readIncident } from "../../src/slack/views/ops.js";
 import { WEBHOOK_SECRET, withPaymentsSandbox } from "../payments/support.js";
@@ -370,5 +371,35 @@ describe("a confirmed refund that goes missing twice", () => {
       "missing_effect open",
     ]);
     await w.intact();
+  });
+});
+
+describe("refunds that were seen elsewhere, that a list does not show and that the provider does not answer for", () => {
+  it("are asked for within one call's time together, and still count", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    for (const amount of [1_000, 1_100, 1_200]) {
+      await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount });
+    }
+    const ctx = w.worker("w");
+    await sweepOrphans(ctx);
+    const asked: string[] = [];
+    const hanging: ReconcileCtx = {
+      ...ctx,
+      timing: { ...ctx.timing, providerTimeoutMs: 50 },
+      provider: {
+        ...ctx.provider,
+        list: async () => ({ read: "complete", effects: [], balance: null, readAt: systemClock.now() }),
+        read: async (ref, { signal }) => {
+          asked.push(ref);
+          if (signal !== undefined && !signal.aborted) await once(signal, "abort");
+          return { read: "failed", reason: "timeout", detail: "The provider did not answer in time." };
+        },
+      },
+    };
+    await refreshBalance(hanging, { paymentIntent: "pi_ORD-1", providerSubscription: null });
+    expect(asked).toHaveLength(1);
+    expect(await w.db.sql(undefined, "SELECT refunded_elsewhere FROM payments")).toEqual([
+      { refunded_elsewhere: 3_300n },
+    ]);
   });
 });
