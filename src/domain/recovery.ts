@@ -31,7 +31,7 @@ export interface RecoveryInput {
   readonly quarantineAfterMs: number;
   readonly timeoutMs: number;
   readonly marginMs: number;
-  /** Attempts after which an open outcome is no longer sent again. */
+  /** Attempts that may have reached the provider, after which an open outcome is no longer sent again. */
   readonly maxAttempts: number;
 }
 
@@ -155,7 +155,7 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
   if (attempts.some(({ code }) => code === KEY_CONFLICT)) return keyConflict(input, why);
   if (last?.verdict === "rejected")
     return refusedAfterOpen(input, last.code ?? last.verdict, terminal && !shown);
-  const exhausted = attempts.length >= input.maxAttempts;
+  const exhausted = isExhausted(input);
   if (keyIsSafe(contract, input)) {
     // Time may have been up before anybody could look: what is safe is tried once before a person is asked.
     const tried = attempts.slice(1).some(({ verdict }) => verdict !== "open");
@@ -185,8 +185,7 @@ function nothingFound(input: RecoveryInput, terminal: boolean, why: string): Mov
 function refusedAfterOpen(input: RecoveryInput, code: string, terminal: boolean): Move {
   if (terminal) return { do: "reject", code, detail: "refused by the provider, and nothing else happened" };
   const asked = input.attempts.filter(({ verdict }) => verdict === "rejected").length;
-  const exhausted = input.attempts.length >= input.maxAttempts;
-  if (asked === 1 && !exhausted && keyIsSafe(input.contract, input)) {
+  if (asked === 1 && !isExhausted(input) && keyIsSafe(input.contract, input)) {
     return { do: "send_again", why: "key_is_safe" };
   }
   const refused = "the last attempt was refused while an earlier one is open";
@@ -204,6 +203,10 @@ function keyConflict(input: RecoveryInput, why: string): Move {
     ? quarantine("key_conflict", "the provider holds another request under this operation's key")
     : { do: "later", why: `another request under this key; ${why}` };
 }
+
+/** What never reached the provider, or was turned away unread, has tried nothing: an outage of minutes uses no attempts up. */
+const isExhausted = ({ attempts, maxAttempts }: RecoveryInput): boolean =>
+  attempts.filter(({ verdict }) => verdict !== "not_executed").length >= maxAttempts;
 
 const overdue = (input: RecoveryInput): boolean =>
   input.now.getTime() - input.unknownSince.getTime() >= input.quarantineAfterMs;

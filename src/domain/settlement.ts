@@ -20,12 +20,13 @@ export type Settlement =
       readonly detail: string;
       readonly retryAfterMs: number | null;
     }
-  /** `look`: how soon a reconciler should look. */
+  /** `look`: how soon a reconciler should look. `retryAfterMs`: not sooner than the provider asks for. */
   | {
       readonly event: "settle_unknown";
       readonly code: string;
       readonly detail: string;
       readonly look: "now" | "backoff";
+      readonly retryAfterMs?: number | null;
     };
 
 /** `others`: the attempts before this one, as their rows say. */
@@ -52,7 +53,13 @@ export function settlementOf(outcome: AttemptOutcome, others: readonly AttemptFa
             detail: outcome.detail,
             retryAfterMs: outcome.retryAfterMs,
           }
-        : { event: "settle_unknown", code: outcome.code, detail: outcome.detail, look: "backoff" };
+        : {
+            event: "settle_unknown",
+            code: outcome.code,
+            detail: outcome.detail,
+            look: "backoff",
+            retryAfterMs: outcome.retryAfterMs,
+          };
     case "rejected":
       return othersProven || keptByTheKey(outcome, others)
         ? { event: "settle_rejected", code: outcome.code, detail: outcome.detail }

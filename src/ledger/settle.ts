@@ -134,18 +134,19 @@ function settlementPatch(ctx: LedgerCtx, settlement: Settlement, attempt: number
       tries: attempt - 1,
       random: ctx.ids.random(),
     });
+  // Who asks for longer than that is asked again all the same: the money is set aside, and its key has a life.
+  const waitMs = (askedFor: number | null): number =>
+    Math.max(Math.min(askedFor ?? 0, timing.reconcileMaxMs), backoff());
   switch (settlement.event) {
     case "settle_confirmed":
       return confirmedPatch(settlement.effect);
     case "settle_rejected":
       return { result: { code: settlement.code, detail: settlement.detail } };
     case "settle_unknown":
-      return { dueMs: settlement.look === "now" ? 0 : backoff() };
+      return { dueMs: settlement.look === "now" ? 0 : waitMs(settlement.retryAfterMs ?? null) };
     case "not_executed": {
-      // Who asks for longer than that is asked again all the same: the money is set aside, and its key has a life.
-      const asked = Math.min(settlement.retryAfterMs ?? 0, timing.reconcileMaxMs);
-      const waitMs = Math.max(asked, backoff());
-      return { notBeforeMs: waitMs, dueMs: waitMs };
+      const ms = waitMs(settlement.retryAfterMs);
+      return { notBeforeMs: ms, dueMs: ms };
     }
     default:
       return settlement satisfies never;

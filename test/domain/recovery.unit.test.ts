@@ -190,6 +190,16 @@ describe("recovery, cell by cell", () => {
     const attempts = Array.from({ length: 3 }, (_, i): AttemptFact => ({ ...open, number: i + 1 }));
     expect(recover(input({ attempts, maxAttempts: 3 }))).toMatchObject({ do: "quarantine" });
     expect(recover(input({ attempts, maxAttempts: 4 }))).toMatchObject({ do: "send_again" });
+    const outage = attempts.map(
+      (one, i): AttemptFact =>
+        i === 0 ? one : { ...one, verdict: "not_executed", code: "connection_failed" },
+    );
+    expect(
+      recover(input({ attempts: outage, maxAttempts: 2 })),
+      "what never left tried nothing",
+    ).toMatchObject({
+      do: "send_again",
+    });
   });
 
   it("does not send when the key would run out during the request", () => {

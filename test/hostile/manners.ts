@@ -87,6 +87,18 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
     ends: ["C"],
   },
   {
+    what: "an answer lost, nothing done, and too busy (429) for a quarter of an hour",
+    manners: {
+      commits: (nth) => nth > 9,
+      post: (heard) => {
+        if (heard.nth === 1) cut(heard);
+        else if (heard.nth > 9) heard.usual();
+        else heard.json(429, envelope("rate_limit_error"), { "retry-after": "1" });
+      },
+    },
+    ends: ["C"],
+  },
+  {
     what: "429 by a proxy, though committed",
     manners: { post: once(({ answer }) => answer.writeHead(429).end("slow down")) },
     ends: READ_BACK,

@@ -114,6 +114,26 @@ describe("an attempt's outcome", () => {
     expect(second.operation.idempotencyKey).toBe(first.operation.idempotencyKey);
   });
 
+  test("a Retry-After is kept while an earlier attempt is open, too", async () => {
+    const ctx = await openShop(database.db, { timing: { reconcileBaseMs: 1, reconcileMaxMs: 60_000 } });
+    const operation = await inState(ctx, "OUTCOME_UNKNOWN");
+    const { leaseToken } = await taken(ctx, operation);
+    const again = await ledger.resend(ctx, {
+      operationId: operation.id,
+      leaseToken,
+      worker: "w2",
+      evidence: { says: "absent" },
+    });
+    if (!again.claimed) throw new Error(again.why);
+    const done = await settle(ctx, again, outcomes.notExecuted(60_000));
+    expect(done).toMatchObject({ settled: true, operation: { status: "OUTCOME_UNKNOWN" } });
+    await passTime(ctx.db, 30_000);
+    const due = { operationId: operation.id, worker: "r2", because: "due" } as const;
+    expect(await ledger.takeForReconcile(ctx, due)).toBeNull();
+    await passTime(ctx.db, 30_000);
+    expect(await ledger.takeForReconcile(ctx, due)).not.toBeNull();
+  });
+
   test("a refusal while an earlier attempt is open proves nothing: the outcome stays unknown and the money reserved", async () => {
     const ctx = await openShop(database.db);
     const operation = await inState(ctx, "OUTCOME_UNKNOWN");
