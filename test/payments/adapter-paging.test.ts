@@ -17,15 +17,24 @@ let payments: Payments;
 let asked: (string | null)[];
 /** The page that is never answered. */
 let silent: number | null;
+/** A list without an end: this many refunds on each page, whatever was asked for. */
+let endless: number | null;
 
 beforeEach(async () => {
   asked = [];
   silent = null;
+  endless = null;
   server = createServer((request, answer) => {
     const after = new URL(request.url ?? "/", "http://stub").searchParams.get("starting_after");
     asked.push(after);
     const page = after === null ? 1 : Number(after.slice("re_".length)) + 1;
     if (page === silent) return;
+    if (endless !== null) {
+      const many = endless;
+      const data = Array.from({ length: many }, (_, n) => refund(`${(asked.length - 1) * many + n}`));
+      answer.end(JSON.stringify({ object: "list", has_more: true, data }));
+      return;
+    }
     setTimeout(() => {
       answer.setHeader("content-type", "application/json");
       answer.end(
@@ -58,7 +67,7 @@ function port(): number {
   return address.port;
 }
 
-const refund = (page: number): object => ({
+const refund = (page: number | string): object => ({
   id: `re_${page}`,
   object: "refund",
   amount: 100,
@@ -98,4 +107,13 @@ describe("the time of a list", () => {
       reason: "timeout",
     });
   });
+});
+
+test("a list without an end, of pages larger than asked for, is given up long before memory is", async () => {
+  endless = 30_000;
+  expect(await payments.listSince(new Date(0), { timeoutMs: 30_000 })).toMatchObject({
+    read: "failed",
+    reason: "pagination",
+  });
+  expect(asked).toHaveLength(4);
 });
