@@ -1,6 +1,7 @@
 /** Carries a prepared operation out, as far as it can be carried now. */
 import { readVoters, replaceDrifted, stillHolds } from "../approvals/index.js";
 import { CountersignError } from "../domain/errors.js";
+import { type Evidence, effectsOf, isDead } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
@@ -14,7 +15,7 @@ import {
 } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
 import type { DispatchCtx } from "./context.js";
-import { probe } from "./probe.js";
+import { probe, refreshBalance } from "./probe.js";
 import { sendClaimed } from "./send.js";
 import { changedByHand, stopChanged, voidFor } from "./stop.js";
 
@@ -80,13 +81,13 @@ async function driveLocal(
 
 /**
  * What waited for a person may have been done by a person meanwhile: the provider's list is read once before the first send,
- * and an effect that nobody can attribute stops it. A list that cannot be read stops nothing: the binding was compared with
- * our own rows, and the provider bounds the sum.
+ * and an effect that nobody can attribute stops it, as does a refund under this one's id: nothing of ours made that. A list that cannot
+ * be read stops nothing: the binding was compared with our own rows, and the provider bounds the sum.
  */
 async function lookBeforeFirstSend(ctx: DispatchCtx, operation: Operation): Promise<Operation | null> {
   if (operation.approvalId === null || operation.attempts > 0) return null;
   const { evidence } = await probe(ctx, operation);
-  if (evidence.says !== "unattributed") return null;
+  if (evidence.says !== "unattributed") return stopMade(ctx, operation, evidence);
   const replaced = await replaceDrifted(ctx.approvals, { operationId: operation.id });
   if (replaced.outcome === "replaced") return replaced.operation;
   const refs = evidence.effects.map((effect) => effect.ref).join(", ");
@@ -94,6 +95,24 @@ async function lookBeforeFirstSend(ctx: DispatchCtx, operation: Operation): Prom
     code: "effect_elsewhere",
     detail: `Not sent: the provider shows ${refs}, which no operation here explains. Check it there before asking again.`,
   });
+}
+
+/** Of a refund that was never sent, and that the provider shows as made under its id. */
+async function stopMade(
+  ctx: DispatchCtx,
+  operation: Operation,
+  evidence: Evidence,
+): Promise<Operation | null> {
+  const made = effectsOf(evidence).filter((effect) => !isDead(effect));
+  if (operation.kind !== "refund" || made.length === 0) return null;
+  const refs = made.map(({ ref }) => ref).join(", ");
+  const stopped = await voidFor(ctx, operation.id, {
+    code: "effect_elsewhere",
+    detail: `Not sent: the provider shows ${refs} under this operation's id, which was never sent. Check it there before asking again.`,
+  });
+  // It holds nothing any more, so that what has left counts as made elsewhere.
+  await refreshBalance(ctx, operation);
+  return stopped;
 }
 
 /** The provider shows money in another currency on its payment since: nothing is sent there until a person has looked. */

@@ -66,6 +66,26 @@ describe("an effect at the provider that no operation here made", () => {
   });
 });
 
+it("a refund under the id of an operation that waits for an approval: what is approved then is not sent", async () => {
+  const held = await w.ask("ORD-1001", 6_000n);
+  const [approval] = held.approvals;
+  const id = held.calls[0]?.operationId;
+  if (approval === undefined || id === undefined) throw new Error("not held");
+  await refundUnder(id, 6_000);
+  await w.h.click("U_SUP1", approval, "approve");
+  await w.h.release(held);
+
+  const operation = await w.work(w.worker("w"), id);
+
+  expect(operation).toMatchObject({ status: "VOIDED", attempts: 0, result: { code: "effect_elsewhere" } });
+  expect(await w.committed()).toBe(1);
+  expect(await w.balance("ORD-1001")).toMatchObject({ reserved: 0, refunded: 0 });
+  expect(await elsewhere()).toBe(6_000n);
+  await sweepOrphans(w.worker("w"));
+  expect(await incidents()).toEqual(["orphan_effect"]);
+  await w.intact();
+});
+
 describe("a refund that a person made in the provider's dashboard, of which no webhook told", () => {
   it("is one incident, its amount is gone from the payment, and a refund that no longer fits is not prepared", async () => {
     await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1001", amount: 17_000 });
