@@ -418,6 +418,29 @@ describe("a wrong reference given while the provider could not be read", () => {
     await w.intact();
   });
 
+  it.each(["ORD-1", "ORD-2"])(
+    "two were named for each other, the other of %s: each has its own",
+    async (order) => {
+      const operation = await parked("ORD-1", true);
+      const other = await parked(order, true, 2_001n);
+      const [[mine = ""], [its = ""]] = [await effectsOf(operation.id), await effectsOf(other.id)];
+      await confirmedUnasked(operation, its);
+      await confirmedUnasked(other, mine);
+      await sweepOrphans(w.worker("s"));
+      await w.look(w.worker("w"), operation.id);
+      await w.look(w.worker("w"), other.id);
+      expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED", providerRef: mine });
+      expect(await w.now(other.id)).toMatchObject({ status: "CONFIRMED", providerRef: its });
+      await w.advance(LAG_MS);
+      expect(await sweepOrphans(w.worker("s"))).toMatchObject({ orphans: 0, missing: 0 });
+      const refunded = order === "ORD-1" ? 4_001 : 2_000;
+      expect(await books("ORD-1")).toEqual({ reserved: 0, refunded, elsewhere: 0 });
+      expect(await kinds()).toEqual(["contradiction", "contradiction"]);
+      expect(await w.committed()).toBe(2);
+      await w.intact();
+    },
+  );
+
   it("another's refund on the same payment was named: its money is counted once", async () => {
     const operation = await parked("ORD-1", true);
     const other = await parked("ORD-1", false, 1_000n);
