@@ -4,7 +4,8 @@ import type { AttemptVerdict } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
 import { type AttemptFact, ROW_CHANGED } from "../domain/recovery.js";
-import { SAID, VERDICT_TOLD } from "./audit-records.js";
+import { dataIn } from "./audit-check.js";
+import { endOfAttempt } from "./audit-records.js";
 import type { AttemptRow } from "./types.js";
 
 interface Row {
@@ -33,21 +34,32 @@ export async function attemptsOf(on: SqlRunner, id: OperationId): Promise<Attemp
   return (await on.sql<Row>("ledger.attempts", ATTEMPTS, [id])).map(toAttempt);
 }
 
-/** $1 operation. As `ATTEMPTS`, with `told`: the log says the same of what became of it. */
+/**
+ * $1 operation. As `ATTEMPTS`, with the event that tells of its end, as text: one that somebody made unreadable is a finding, and must not
+ * keep the row from being looked at.
+ */
 const ATTEMPTS_TOLD = `
 SELECT a.number, a.lease_token, a.worker, a.started_at, a.timeout_ms, a.finished_at, a.verdict, a.code, a.http_status, a.provider_ref,
-       a.request_id, a.evidence, ${VERDICT_TOLD} AND a.code IS NOT DISTINCT FROM e.said ->> 'code' AS told
-FROM attempts a LEFT JOIN LATERAL (${SAID}) e ON true
+       a.request_id, a.evidence, e.body
+FROM attempts a LEFT JOIN LATERAL (${endOfAttempt("e.body")}) e ON true
 WHERE a.operation_id = $1 ORDER BY a.number`;
+
+/** Whether the log says the same of what became of it (`VERDICT_TOLD`, of text). */
+function isTold({ verdict, code, body }: Row & { body: string | null }): boolean {
+  const said = body === null ? undefined : dataIn(body)["evidence"];
+  const told = typeof said === "object" && said !== null && !Array.isArray(said) ? said : {};
+  const local = told["ok"] === true ? "committed" : told["ok"] === false ? "rejected" : "open";
+  return verdict === (told["verdict"] ?? local) && code === (told["code"] ?? null);
+}
 
 /**
  * All attempts of an operation, first to last, for deciding about its money: one whose row says what the log was not told counts as
  * unknown, and as changed by hand.
  */
 export async function attemptsToldOf(on: SqlRunner, id: OperationId): Promise<AttemptRow[]> {
-  const rows = await on.sql<Row & { told: boolean }>("ledger.attempts_told", ATTEMPTS_TOLD, [id]);
+  const rows = await on.sql<Row & { body: string | null }>("ledger.attempts_told", ATTEMPTS_TOLD, [id]);
   return rows.map((row) =>
-    row.told ? toAttempt(row) : { ...toAttempt(row), verdict: "unknown", code: ROW_CHANGED },
+    isTold(row) ? toAttempt(row) : { ...toAttempt(row), verdict: "unknown", code: ROW_CHANGED },
   );
 }
 

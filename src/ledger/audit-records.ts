@@ -15,15 +15,18 @@ export interface SumCheck {
   readonly text: string;
 }
 
-/** SQL: what the event of the end of attempt `a` says of it: by the provider's answer, or by our own database for a local effect. */
-export const SAID = `
-  SELECT e.body::jsonb #> '{data,evidence}' AS said FROM operation_events e
+/** SQL: `what` of the event `e` of the end of attempt `a`. */
+export const endOfAttempt = (what: string): string => `
+  SELECT ${what} FROM operation_events e
   WHERE e.operation_id = a.operation_id AND e.attempt = a.number AND e.actor = 'system:dispatch'
     AND e.type IN ('settle_confirmed', 'settle_rejected', 'settle_unknown', 'not_executed', 'late_answer')
   ORDER BY e.seq DESC LIMIT 1`;
 
+/** SQL: what it says of the attempt: by the provider's answer, or by our own database for a local effect. */
+const SAID = endOfAttempt("e.body::jsonb #> '{data,evidence}' AS said");
+
 /** SQL: the verdict of attempt `a` is the one that `e.said` tells. */
-export const VERDICT_TOLD = `a.verdict = COALESCE(e.said ->> 'verdict',
+const VERDICT_TOLD = `a.verdict = COALESCE(e.said ->> 'verdict',
   CASE e.said ->> 'ok' WHEN 'true' THEN 'committed' WHEN 'false' THEN 'rejected' END, 'open')`;
 
 /** The event that began it. */

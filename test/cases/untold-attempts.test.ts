@@ -36,6 +36,10 @@ describe("an effect that was made, its answer lost and the provider's list not t
       "UPDATE attempts SET verdict = 'failed_at_provider', code = 'x' WHERE operation_id = $1",
     ],
     ["gone", "DELETE FROM attempts WHERE operation_id = $1"],
+    [
+      "a riddle: its event no JSON,",
+      "UPDATE operation_events SET body = '{' WHERE operation_id = $1 AND type = 'settle_unknown'",
+    ],
   ])(
     "its attempt made %s in the row: a person is asked, its money stays spent, and it is made once",
     async (_what, statement) => {
