@@ -161,7 +161,9 @@ function withReference(
       suggestion: verb === "close" ? "/ops incidents" : `/ops ${verb} ${prefix}…`,
     };
   }
-  const bad = unreadable(ref, typed);
+  // An order or a provider's reference stands in an operation's place, written as the shop writes it.
+  const isId = verb === "close" || /^op_/iu.test(ref);
+  const bad = isId ? unreadable(ref, typed) : null;
   if (bad !== null) {
     return {
       ok: false,

@@ -24,6 +24,7 @@ const typed = (usage: string): string =>
     .replace(/^\/ops\s*/, "")
     .replace(/\s*\[[^\]]*\]/g, "")
     .replace("INCIDENT", "inc_0192d3a4")
+    .replace(/\bORDER\b/, "ORD-10042")
     .replace(/\bID\b/, "op_0192d3a4");
 
 describe("docs/runbook.md", () => {

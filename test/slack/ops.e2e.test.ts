@@ -94,6 +94,10 @@ describe("/ops", () => {
       expect(shown).toContain(part);
     await ops(w, "U_ONC1", `events ${held.operationId}`);
     await says(w, "U_ONC1", "Timeline");
+    await ops(w, "U_ONC1", "show ord-10042");
+    expect(await says(w, "U_ONC1", "1 operation of that order, payment or reference")).toContain(
+      held.operationId,
+    );
   });
 
   test("an id that names none is quoted, with where to look; one that names several lists what each is", async () => {
