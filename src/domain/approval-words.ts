@@ -10,7 +10,7 @@ export function changeSentence(change: Change): string {
     case "order_status":
       return `The order was ${change.from} and is now ${change.to}.`;
     case "refundable":
-      return `${amounts(change, "was")} was left to refund, ${amounts(change, "is")} is left now.`;
+      return `${capital(leftWords(change.fromMinor, change.currency))} was left to refund, ${leftWords(change.toMinor, change.currency)} is left now${beyondWords(change.toMinor, change.currency)}.`;
     case "captured":
       return `${amounts(change, "was")} was paid when this was asked, ${amounts(change, "is")} is recorded as paid now.`;
     case "order_customer":
@@ -43,6 +43,18 @@ export function changeSentence(change: Change): string {
       return assertNever(change, "change");
   }
 }
+
+/** What is left of a payment: an amount, or "nothing"; never less than that. */
+export const leftWords = (leftMinor: bigint, currency: string): string =>
+  leftMinor > 0n ? formatMoney({ amountMinor: leftMinor, currency }) : "nothing";
+
+/** Where more than all of it is spoken for, by how much; as the rest of a sentence. */
+export const beyondWords = (leftMinor: bigint, currency: string): string =>
+  leftMinor < 0n
+    ? `: ${formatMoney({ amountMinor: -leftMinor, currency })} more than was paid is refunded or set aside`
+    : "";
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 /** All changes in one text; empty for none. A balance that the policy's own sentence tells is not told beside it. */
 export function changesText(changes: readonly Change[]): string {

@@ -25,7 +25,7 @@ export { verbsLeft, WAIT_FOR_PENDING } from "./explain.js";
 export { operationsNamed } from "./find.js";
 export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
-export { isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
+export { CONFIRMED_ON_WORD, isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
 export { resolutionRemark, storedProbe, storedRefusal } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";

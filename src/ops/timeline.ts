@@ -218,7 +218,10 @@ function whatHappened(event: EventView, data: Data): string {
         ? `${attempt} began: sent again under the same key.`
         : `${attempt} began: sent again under the same key, as a person authorised.`;
     case "settle_confirmed":
-      return byPerson(data) ? "Confirmed by a person." : "Confirmed: it happened.";
+      if (!byPerson(data)) return "Confirmed: it happened.";
+      return UNSHOWN.has(String(data.evidence?.probe?.["says"]))
+        ? "Confirmed on a person's word: the provider did not show it."
+        : "Confirmed by a person.";
     case "settle_rejected":
       if (data.evidence?.probe?.["says"] === "committed")
         return "Rejected by a person: it was not made as asked for; what was made instead counts as refunded elsewhere.";
@@ -270,6 +273,9 @@ function whatHappened(event: EventView, data: Data): string {
   }
 }
 
+/** What the provider said where it showed nothing. */
+const UNSHOWN: ReadonlySet<string> = new Set(["absent", "unknown"]);
+
 const VERBS: Readonly<Record<string, string>> = {
   confirm: "Confirm committed",
   reject: "Reject",
@@ -319,7 +325,7 @@ function evidenceSentences(event: EventView, data: Data): string[] {
   const rules =
     event.type === "hold" || event.type === "prepare" ? data.rules.map(({ sentence }) => sentence) : [];
   const person = byPerson(data) && data.reason !== null ? [`Reason: ${data.reason}`] : [];
-  const moved = data.move == null ? [] : moveSentences(data.move);
+  const moved = data.move == null ? [] : moveSentences(data.move, data.evidence?.reason ?? null);
   const own = data.detail === null || data.detail === "" ? [] : [asSentence(data.detail)];
   return [
     ...rules,
@@ -340,10 +346,13 @@ function refusalSentences(refusal: Data["refusal"]): string[] {
 }
 
 /** Why the reconciler moved it so, where the reading that it rests on does not say the same with amounts. */
-function moveSentences(move: NonNullable<Data["move"]>): string[] {
+function moveSentences(move: NonNullable<Data["move"]>, told: string | null): string[] {
   if (move.reason === "duplicate_effect" || move.reason === "unattributed_effect") return [];
-  if (move.reason !== null) return [quarantineWords(`${move.reason}: ${move.detail ?? ""}`)];
-  return [move.detail, move.why].filter((text) => text !== null).map((text) => WHY[text] ?? asSentence(text));
+  const detail = move.detail === told ? null : move.detail;
+  if (move.reason !== null) return [quarantineWords(`${move.reason}: ${detail ?? ""}`)];
+  return [detail, move.why === told ? null : move.why]
+    .filter((text) => text !== null)
+    .map((text) => WHY[text] ?? asSentence(text));
 }
 
 /** Why nothing was sent again, or it was, where the event has a name of ours for it. */

@@ -315,6 +315,33 @@ describe("confirmed by a reference that is another operation's own effect", () =
   });
 });
 
+describe("a refund on a word, and the same money refunded by hand in the dashboard", () => {
+  it("is more than was paid: the card names the word, and says when opening it again has put it right", async () => {
+    const operation = await parked("ORD-1", false, 4_000n);
+    await confirmedUnasked(operation, "re_told");
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 16_000 });
+    await w.advance(LAG_MS);
+    await sweepOrphans(w.worker("s"));
+    expect(await kinds()).toContain("overdrawn");
+    const card = await cardOf("overdrawn");
+    expect(card).toContain(`(\`${operation.id}\`) rests on a person's word alone`);
+    expect(card).toContain("nothing: £20.00 GBP more than was paid is refunded or set aside");
+    await ops.reopen({ ref: operation.id, userId: "U_ONC1", reason: "not there", evidenceRef: "dashboard" });
+    const asked = await ops.resolve({ ...form(operation, "dashboard"), verb: "reject" });
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    const agreed = { resolutionId: asked.resolution.id, userId: "U_ONC2", verdict: "agree" } as const;
+    expect(await ops.second(agreed)).toMatchObject({
+      outcome: "resolved",
+      operation: { status: "REJECTED" },
+    });
+    const after = await cardOf("overdrawn");
+    expect(after).toContain("It no longer is.");
+    expect(after).toContain("£20.00 GBP");
+    expect(await w.committed()).toBe(1);
+    expect(await books("ORD-1")).toEqual({ reserved: 0, refunded: 0, elsewhere: 16_000 });
+  });
+});
+
 describe("a wrong reference given while the provider could not be read", () => {
   /** What the provider showed is judged by the reconciler, as a wake-up does. */
   const corrected = async (id: OperationId, ref: string): Promise<void> => {

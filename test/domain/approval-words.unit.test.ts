@@ -7,6 +7,14 @@ const less: Change = { what: "refundable", fromMinor: 18_000n, toMinor: 9_000n, 
 test.each<[string, Change[], string]>([
   ["alone", [less], "£180.00 GBP was left to refund, £90.00 GBP is left now."],
   [
+    "to nothing, and below it",
+    [
+      { ...less, toMinor: 0n },
+      { ...less, fromMinor: -1n, toMinor: -7_000n },
+    ],
+    "£180.00 GBP was left to refund, nothing is left now. Nothing was left to refund, nothing is left now: £70.00 GBP more than was paid is refunded or set aside.",
+  ],
+  [
     "beside the policy's own sentence about it",
     [
       less,

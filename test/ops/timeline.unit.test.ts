@@ -140,6 +140,34 @@ describe("a line of the timeline", () => {
     expect(timelineEntry(told).what).toMatch(/^Rejected by a person: it was not made as asked for;/);
   });
 
+  it("says of a confirmation whether the provider showed it, and nothing twice", () => {
+    const by = (says: string) =>
+      timelineEntry(
+        event({
+          type: "settle_confirmed",
+          actor: "slack:U_ONC1",
+          evidence: { verb: "confirm", reason: "r", evidence: { reference: "re_1", probe: { says } } },
+        }),
+      ).what;
+    for (const says of ["absent", "unknown"])
+      expect(by(says)).toBe("Confirmed on a person's word: the provider did not show it.");
+    expect(by("committed")).toBe("Confirmed by a person.");
+    const reason = "timeout: The provider did not answer in time.";
+    const parked = timelineEntry(
+      event({
+        type: "quarantine",
+        evidence: {
+          evidence: { says: "unknown", reason },
+          move: { do: "quarantine", reason: "unknown_too_long", detail: reason },
+        },
+      }),
+    );
+    expect(parked.evidence).toEqual([
+      "The provider could not be asked: it did not answer in time.",
+      "The outcome is still unknown after the time set for that.",
+    ]);
+  });
+
   it("names the part that did it by what it did there", () => {
     const by = (type: EventView["type"], actor: string) => timelineEntry(event({ type, actor })).by;
     expect(by("release", "system:approvals")).toEqual({ part: "Countersign, when the votes were complete" });

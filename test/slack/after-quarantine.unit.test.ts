@@ -524,6 +524,39 @@ describe("an incident card", () => {
     },
   );
 
+  test("of more than was paid says what of it rests on a word, what is left now, and when it is over", () => {
+    const facts = {
+      id: "inc_1",
+      kind: "overdrawn",
+      status: "open",
+      operation: null,
+      customer: null,
+      detail: [],
+      createdAt: new Date(0),
+      closedBy: null,
+      closedAt: null,
+      closeReason: null,
+      undecided: [],
+    } as const;
+    const one = operationOf({ status: "CONFIRMED" });
+    const open = said(
+      incidentCard({ ...facts, vouched: [one], leftNow: { amountMinor: -7_000n, currency: "GBP" } }),
+    );
+    expect(open).toContain("nothing: £70.00 GBP more than was paid is refunded or set aside");
+    expect(open).toContain(
+      `(\`${one.id}\`) rests on a person's word alone. Open the payment at the provider`,
+    );
+    expect(open).not.toContain("*What to do:* Tell finance");
+    expect(open).not.toMatch(/[-−]£|minus/u);
+    const over = said(
+      incidentCard({ ...facts, vouched: [], leftNow: { amountMinor: 3_000n, currency: "GBP" } }),
+    );
+    expect(over).toContain("It no longer is.");
+    expect(over).toContain("£30.00 GBP");
+    expect(over).not.toContain("Tell finance");
+    expect(said(incidentCard({ ...facts, vouched: [] }))).toContain("*What to do:* Tell finance");
+  });
+
   test("names states as people do", () => {
     expect(incidentDetail("contradiction", { was: "CONFIRMED", detail: "x" }, null)).toContainEqual([
       "It was",

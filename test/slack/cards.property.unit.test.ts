@@ -140,7 +140,7 @@ describe("what is left after a refund", () => {
       6_000n,
       5_000n,
       -1n,
-      "not possible: only £0.00 GBP is left now\n= £50.00 GBP paid\n− £50.01 GBP refunded or set aside before",
+      "not possible: nothing is left now: £0.01 GBP more than was paid is refunded or set aside\n= £50.00 GBP paid\n− £50.01 GBP refunded or set aside before",
     ],
   ])("%s", (_what, currency, amountMinor, capturedMinor, refundableMinor, said) => {
     const view = approvalViewOf({
@@ -174,7 +174,7 @@ describe("what is left after a refund", () => {
     [
       { refundedMinor: 3_000n },
       0n,
-      "not possible: only £0.00 GBP is left now\n= £180.00 GBP paid\n− £30.00 GBP refunded before\n− £150.00 GBP not to be refunded now",
+      "not possible: nothing is left now\n= £180.00 GBP paid\n− £30.00 GBP refunded before\n− £150.00 GBP not to be refunded now",
     ],
   ])("with %o spent before shows how it comes about", (before, refundableMinor, said) => {
     const spent = { refundedMinor: 0n, elsewhereMinor: 0n, reservedMinor: 0n, ...before };

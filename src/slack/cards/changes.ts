@@ -1,6 +1,7 @@
 /** "What changed", one sentence a change, in plain text: since the last card, and since this one was made. */
 import type { KnownBlock } from "@slack/types";
 import type { Change } from "../../domain/approval.js";
+import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import { ours, theirs } from "../blocks/build.js";
@@ -43,7 +44,7 @@ export function changeSentence(change: Change): string {
     case "order_status":
       return `Order status: ${change.from} → ${change.to}`;
     case "refundable":
-      return `Left to refund before this: ${money(change.fromMinor, change.currency)} → ${money(change.toMinor, change.currency)}`;
+      return `Left to refund before this: ${leftWords(change.fromMinor, change.currency)} → ${leftWords(change.toMinor, change.currency)}${beyondWords(change.toMinor, change.currency)}`;
     case "captured":
       return `Paid: ${money(change.fromMinor, change.currency)} → ${money(change.toMinor, change.currency)}`;
     case "amount":

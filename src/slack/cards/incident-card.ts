@@ -1,5 +1,6 @@
 /** The card of an incident: what was found, whose it is, what to do about it. */
 import type { KnownBlock } from "@slack/types";
+import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { assertNever } from "../../domain/assert-never.js";
 import { ACTIONS } from "../actions.js";
 import {
@@ -48,6 +49,10 @@ export interface IncidentView {
   readonly detail: readonly (readonly [string, string])[];
   /** Operations of ours whose outcome is open and that may be what was found: they are decided first. */
   readonly undecided: readonly OperationFacts[];
+  /** What is left of its payment now, in minor units; negative: too much is spoken for. Only of too much that was found. */
+  readonly leftNow?: { readonly amountMinor: bigint; readonly currency: string };
+  /** Refunds on the same payment that only a person vouches for. */
+  readonly vouched?: readonly OperationFacts[];
   /** It is about what a person's word alone had confirmed. */
   readonly onWord?: boolean;
   readonly closedBy: string | null;
@@ -71,6 +76,9 @@ export function incidentCard(incident: IncidentView): Message {
     ...(incident.customer === null
       ? []
       : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
+    ...(incident.leftNow === undefined
+      ? []
+      : [{ label: "Left to refund now", value: { theirs: leftNowText(incident.leftNow) } }]),
     ...incident.detail
       .slice(0, 12)
       .map(([label, value]) => ({ label: escapeWithin(oneLine(label), 60).text, value: { theirs: value } })),
@@ -137,13 +145,42 @@ function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownB
   ];
 }
 
+const leftNowText = ({ amountMinor, currency }: NonNullable<IncidentView["leftNow"]>): string =>
+  `${leftWords(amountMinor, currency)}${beyondWords(amountMinor, currency)}`;
+
+/** Of too much: whether it still is, and what of it nobody but a person vouches for. */
+function overdrawnWords({ leftNow, vouched = [] }: IncidentView): Partial<Rest> {
+  if (leftNow !== undefined && leftNow.amountMinor >= 0n) {
+    return {
+      meaning:
+        "What was refunded, or may have been, was together more than was paid on this payment. It no longer is.",
+      next: "Find out how it came about, then close this.",
+    };
+  }
+  const [one] = vouched;
+  if (one === undefined) return {};
+  const named = vouched
+    .slice(0, UNDECIDED_SHOWN)
+    .map((each) => `${escapeWithin(oneLine(whatOf(each)), 200).text} (\`${escapeText(each.id)}\`)`)
+    .join("; ");
+  return {
+    next: `${named} ${vouched.length === 1 ? "rests" : "rest"} on a person's word alone. Open the payment at the provider: if that refund is not there, press *Open again* on its card (or \`/ops reopen ID\`) and decide it anew; if it is there, tell finance. Nothing more can be refunded on this payment meanwhile.`,
+  };
+}
+
 /** What was changed is an operation, or the switch that holds all of its kind. */
-const wordsOf = ({ kind, operation, onWord }: IncidentView): IncidentWords => ({
-  ...incidentWords(kind),
-  ...(kind === "row_changed" && operation === null ? LIFTED : {}),
-  ...(onWord === true ? ON_WORD[kind] : {}),
-  ...(kind === "contradiction" && operation !== null && SETTLED_STATES.has(operation.status) ? SETTLED : {}),
-});
+const wordsOf = (incident: IncidentView): IncidentWords => {
+  const { kind, operation, onWord } = incident;
+  return {
+    ...incidentWords(kind),
+    ...(kind === "overdrawn" ? overdrawnWords(incident) : {}),
+    ...(kind === "row_changed" && operation === null ? LIFTED : {}),
+    ...(onWord === true ? ON_WORD[kind] : {}),
+    ...(kind === "contradiction" && operation !== null && SETTLED_STATES.has(operation.status)
+      ? SETTLED
+      : {}),
+  };
+};
 
 const SETTLED_STATES: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
 
@@ -227,8 +264,8 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       };
     case "overdrawn":
       return {
-        title: "more given back than was paid",
-        meaning: "What was refunded and set aside on this payment is more than was paid.",
+        title: "more refunded or set aside than was paid",
+        meaning: "What was refunded, or may have been, is together more than was paid on this payment.",
         next: "Tell finance. Nothing more can be refunded on this payment meanwhile.",
       };
     case "import_below_reserved":

@@ -1,5 +1,6 @@
 /** What can still be refunded on an order once this is, and how that comes about; by the balance when the card was made. Plain text. */
 import type { Approval, WorldSnapshot } from "../../domain/approval.js";
+import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { formatMoney } from "../../domain/money.js";
 
 type Payment = NonNullable<WorldSnapshot["payment"]>;
@@ -17,7 +18,11 @@ export function leftLines({ binding }: Approval): readonly string[] | null {
   const after = refundableMinor - binding.amountMinor;
   if (currency === binding.currency && after >= 0n)
     return [of(after), ...before, `− ${of(binding.amountMinor)} this`];
-  return [`not possible: only ${of(refundableMinor < 0n ? 0n : refundableMinor)} is left now`, ...before];
+  const left = leftWords(refundableMinor, currency);
+  return [
+    `not possible: ${refundableMinor > 0n ? "only " : ""}${left} is left now${beyondWords(refundableMinor, currency)}`,
+    ...before,
+  ];
 }
 
 /** What of it cannot be refunded any more, each with what it was; where that was not written down, the sum alone. */

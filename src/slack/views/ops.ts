@@ -4,7 +4,7 @@ import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { storedProbe, storedRefusal } from "../../ops/index.js";
+import { CONFIRMED_ON_WORD, storedProbe, storedRefusal } from "../../ops/index.js";
 import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -172,6 +172,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     ended: string[];
     ours: string[];
     undecided: OperationId[];
+    vouched: OperationId[];
+    left_now: bigint | null;
     given: string | null;
     given_says: string | null;
     closed_by: string | null;
@@ -197,7 +199,11 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
                 WHERE e.payload ->> 'amount' = o.amount_minor::text AND NOT EXISTS (
                     SELECT 1 FROM provider_evidence d WHERE d.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
                   AND NOT EXISTS (SELECT 1 FROM operations c WHERE c.provider_ref = t.ref AND c.status = 'CONFIRMED'))
-              ORDER BY o.created_at, o.id) AS undecided, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
+              ORDER BY o.created_at, o.id) AS undecided, ARRAY(
+              SELECT o.id FROM operations o
+              WHERE i.kind = 'overdrawn' AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = p.id AND o.kind = 'refund' AND ${CONFIRMED_ON_WORD}
+              ORDER BY o.created_at, o.id) AS vouched,
+            CASE WHEN i.kind = 'overdrawn' AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
        FROM incidents i
        LEFT JOIN resolutions g ON g.id = i.detail ->> 'resolution' AND g.operation_id = i.operation_id
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
@@ -230,6 +236,10 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
         : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
     undecided: [...(await readOperations(db, row.undecided)).values()],
+    vouched: [...(await readOperations(db, row.vouched)).values()],
+    ...(row.left_now === null || row.currency === null
+      ? {}
+      : { leftNow: { amountMinor: row.left_now, currency: row.currency } }),
     ...(row.given === null ? {} : { onWord: true }),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
