@@ -101,7 +101,10 @@ describe("the second person's card, while it asks", () => {
 
   test.each([
     ["confirm", "*Agree* records that the provider carried it out. Nothing is sent."],
-    ["reject", "*Agree* records that it did not happen; the amount is free again. Nothing is sent."],
+    [
+      "reject",
+      "*Agree* records that it did not happen and cannot happen any more; the amount is free again. Nothing is sent. That the provider shows nothing is no proof as long as something that was sent can still arrive.",
+    ],
     ["retry", "*Agree* sends it once more under the same key, unless the provider shows that it happened."],
   ] as const)("%s: says what pressing Agree does, and names the operation", (verb, sentence) => {
     expect(asks(verb)).toContain(sentence);
@@ -117,10 +120,15 @@ describe("the second person's card, while it asks", () => {
 
 describe("the form of a verb", () => {
   const place = { channelId: null, messageTs: null, threadTs: null, home: false };
-  const formOf = (verb: Omit<VerbView, "people" | "sentence">) => {
+  const formOf = (verb: Omit<VerbView, "people" | "sentence">, says: string | null = null) => {
     const operation = operationOf({ status: "QUARANTINED" });
     const view: VerbView = { ...verb, people: 1, sentence: "Not possible: it was made. Reject it." };
-    const form = resolveForm(operation, view, { about: operation.id, verb: verb.verb, place }, null);
+    const form = resolveForm(
+      operation,
+      view,
+      { about: operation.id, verb: verb.verb, place },
+      says === null ? null : { says, providerRef: null, sentence: "So it is there." },
+    );
     return {
       submit: form.submit?.text,
       inputs: form.blocks.filter(({ type }) => type === "input").length,
@@ -133,6 +141,23 @@ describe("the form of a verb", () => {
     expect({ submit, inputs }).toEqual({ submit: undefined, inputs: 0 });
     expect(text).toContain("Not possible: it was made. Reject it.");
     expect(text).not.toContain("The provider is asked once more");
+  });
+
+  test.each([
+    ["confirm", "absent", "it rests on your word alone"],
+    ["confirm", "failed_at_provider", "it failed at the provider, so it is not confirmed"],
+    ["confirm", "pending", "it is pending at the provider, so it is not confirmed"],
+    ["reject", "absent", "that the provider shows nothing is no proof"],
+    ["reject", "committed", "the provider shows one, so it is not rejected"],
+    ["retry", "committed", "the provider shows one, so nothing is sent"],
+    ["retry", "failed_at_provider", "it failed at the provider, so nothing is sent"],
+    ["confirm", "committed", null],
+    ["reject", "failed_at_provider", null],
+    ["retry", "absent", null],
+  ] as const)("says before it is sent what %s does where the provider shows: %s", (verb, says, care) => {
+    const { text } = formOf({ verb, possible: true }, says);
+    if (care === null) expect(text).not.toContain("Take care");
+    else expect(text).toContain(`*Take care:* ${care}`);
   });
 
   test("that is possible is sent with a reason and evidence", () => {
@@ -413,6 +438,30 @@ describe("a card whose operation the provider has shown", () => {
     ["unknown_too_long: http_500", ["Confirm committed", "Reject", "Authorise retry"]],
   ])("has the buttons that show calls possible: %s", (reason, left) => {
     expect(buttonsOf(reason)).toEqual([...left, "Details"]);
+  });
+
+  test.each([
+    ["unattributed_effect: re_9", "*Reject* may need a second person", "Authorise retry"],
+    [
+      "unknown_too_long: http_500",
+      "*Reject* and *Authorise retry* may need a second person",
+      "none of these",
+    ],
+  ])("speaks of no button that is not there: %s", (reason, note, absent) => {
+    const operation = operationOf({ status: "QUARANTINED", quarantineReason: reason });
+    const card = said(quarantineCard({ operation, attempts: [], resolution: null }));
+    expect(card).toContain(note);
+    expect(card).not.toContain(absent);
+  });
+
+  test("one verb that needs nobody else speaks of none", () => {
+    const operation = operationOf({
+      status: "QUARANTINED",
+      quarantineReason:
+        "evidence_contradicts: Counted as rejected, but the provider lists re_1 as succeeded.",
+    });
+    const card = said(quarantineCard({ operation, attempts: [], resolution: null }));
+    expect(card).not.toMatch(/Reject|second person/u);
   });
 
   test("pending for too long: it says what to do, and whom to ask when", () => {

@@ -252,11 +252,36 @@ const providerRow = (asked: ProbeView | "asking"): Row => ({
 
 /** Where the button would rest on a person's word, or do nothing, it is said before it is pressed. */
 function wordBlocks(verb: ResolveVerb, { says }: ProbeView): KnownBlock[] {
-  if (verb === "confirm" && (says === "absent" || says === "unknown"))
-    return [ours("*Take care:* confirmed now, it rests on your word alone, and is told so everywhere.")];
-  if (verb === "reject" && says === "unknown")
-    return [ours("*Take care:* without the provider's answer it cannot be rejected.")];
-  return [];
+  const care = carefully(verb, says);
+  return care === null ? [] : [ours(`*Take care:* ${care}`)];
+}
+
+/** What the button does that its name does not say, by what the provider shows; null: nothing. */
+function carefully(verb: ResolveVerb, says: string): string | null {
+  const not = { confirm: "it is not confirmed", reject: "it is not rejected", retry: "nothing is sent" }[
+    verb
+  ];
+  switch (says) {
+    case "absent":
+    case "unknown":
+      if (verb === "confirm") return "confirmed now, it rests on your word alone, and is told so everywhere.";
+      if (verb === "retry") return null;
+      return says === "unknown"
+        ? "without the provider's answer it cannot be rejected."
+        : "that the provider shows nothing is no proof as long as something that was sent can still arrive.";
+    case "committed":
+      return verb === "confirm"
+        ? null
+        : `the provider shows one, so ${not}. Where that is what was asked for, it is settled by it as carried out.`;
+    case "failed_at_provider":
+      return verb === "reject"
+        ? null
+        : `it failed at the provider, so ${not}; it is settled by that as not carried out.`;
+    case "pending":
+      return `it is pending at the provider, so ${not}: its end there settles it.`;
+    default:
+      return null;
+  }
 }
 
 function submitOf({ verb, possible, people }: VerbView): string {

@@ -32,7 +32,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
@@ -70,7 +70,7 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
           ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : " *Reject* and *Authorise retry* may need a second person, who is then asked here."}`,
+            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : secondNote(left)}`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
@@ -88,6 +88,12 @@ const buttonsNote = (left: readonly ResolutionVerb[]): string =>
   left.length === 0
     ? "*Details* asks the provider and says what it shows now."
     : "Each button asks for a reason and evidence, and the provider is asked again first.";
+
+/** Of the buttons that are there. */
+function secondNote(left: readonly ResolutionVerb[]): string {
+  const names = left.filter((verb) => verb !== "confirm").map((verb) => `*${verbName(verb)}*`);
+  return names.length === 0 ? "" : ` ${listOf(names)} may need a second person, who is then asked here.`;
+}
 
 /** Where what the provider showed leaves one way out, or none: nobody has to find that out in a form. */
 function safeBlocks({ kind, quarantineReason }: OperationFacts): KnownBlock[] {
@@ -345,7 +351,7 @@ function agreeing(verb: ResolutionVerb, { kind, quarantineReason }: OperationFac
     case "reject":
       if (quarantineCode(quarantineReason ?? "") === "postcondition_failed")
         return `records that it was not carried out as asked${money ? "; what was made instead counts as refunded elsewhere" : ""}. Nothing is sent.`;
-      return `records that it did not happen${money ? "; the amount is free again" : ""}. Nothing is sent.`;
+      return `records that it did not happen and cannot happen any more${money ? "; the amount is free again" : ""}. Nothing is sent. That the provider shows nothing is no proof as long as something that was sent can still arrive.`;
     case "retry":
       return "sends it once more under the same key, unless the provider shows that it happened.";
     case "reopen":
