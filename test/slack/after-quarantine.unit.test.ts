@@ -144,7 +144,7 @@ describe("the form of a verb", () => {
   });
 
   test.each([
-    ["confirm", "absent", "it rests on your word alone"],
+    ["confirm", "absent", "confirmed now, it rests on your word alone"],
     ["confirm", "failed_at_provider", "it failed at the provider, so it is not confirmed"],
     ["confirm", "pending", "it is pending at the provider, so it is not confirmed"],
     ["reject", "absent", "that the provider shows nothing is no proof"],
