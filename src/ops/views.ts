@@ -96,7 +96,7 @@ export async function lookAsking(
   { policy, askMs = SHOW_ASKS_MS }: { readonly policy: Policy | null; readonly askMs?: number },
 ): Promise<OperationView> {
   const { probe } = ctx;
-  const asked = isResolvable(operation.status)
+  const asked = isOpenThere(operation.status)
     ? typeof probe === "string"
       ? probe
       : await askedNow({ probe, log: ctx.log }, operation, askMs)
@@ -104,6 +104,9 @@ export async function lookAsking(
   // Asking may have told the ledger something.
   return lookAt(ctx, (await getOperation(ctx.db, operation.id)) ?? operation, policy, asked);
 }
+
+/** Sent, and not ended: what the provider shows says more than the row. A worker that sent it may be gone. */
+const isOpenThere = (status: OperationStatus): boolean => status === "DISPATCHED" || isResolvable(status);
 
 /** A person waits for it. What comes later is not waited for: then the last reading is shown. */
 export const SHOW_ASKS_MS = 2_500;

@@ -1,6 +1,7 @@
 /** `/ops show` asks the provider as the forms do: what it tells and offers is what would be done now. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { showText } from "../../src/app/commands/show-text.js";
+import { claim } from "../../src/ledger/index.js";
 import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { closeIncidentForm } from "../../src/slack/cards/forms.js";
@@ -168,6 +169,28 @@ describe("what the provider says now", () => {
     expect(replayed).toContain(
       "the provider gave its stored answer again (carried out before); nothing new was done",
     );
+    expect(await payments.sandbox.control.effects()).toHaveLength(1);
+  });
+});
+
+describe("what its worker has left behind", () => {
+  it("is looked at, too: sent, no answer, and the provider has it", async () => {
+    const id = await w.prepared();
+    const operation = await w.now(id);
+    const request = w.dispatch.provider.buildRequest(operation);
+    const claimed = await claim(w.dispatch, { operation, request, worker: "gone" });
+    if (!claimed.claimed) throw new Error(claimed.why);
+    const sent = await w.dispatch.provider.execute(claimed.operation, request, {
+      idempotencyKey: claimed.operation.idempotencyKey,
+      timeoutMs: 2_000,
+      beforeSend: async () => {},
+    });
+    expect(sent.verdict).toBe("committed");
+    const view = await shown(id);
+    expectStatus(view.operation, "DISPATCHED");
+    expect(view.lastLook?.sentence).toMatch(/^The provider shows it: re_\w+ of £180\.00 GBP/u);
+    expect(view.safe).toEqual([]);
+    expect((await w.now(id)).status, "looking settles nothing").toBe("DISPATCHED");
     expect(await payments.sandbox.control.effects()).toHaveLength(1);
   });
 });
