@@ -31,6 +31,7 @@ export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";
 export type * from "./types.js";
+export { WHOSE_IS_IT } from "./verbs-now.js";
 export { lookAsking, SHOW_ASKS_MS } from "./views.js";
 export { withinMs } from "./within.js";
 

@@ -24,7 +24,7 @@ export function notSafeSentence(code: Exclude<NotSafe, "anothers_effect">): stri
     case "not_as_asked":
       return "Not done: that is not what was asked for, so it is never confirmed. Two people may reject it; what was made instead then counts as refunded elsewhere.";
     case "evidence_contradicts":
-      return "Not done: the provider shows otherwise.";
+      return "Not done: the provider shows otherwise. /ops show says what is left to do.";
     case "key_expired":
       return `Not done: ${KEY_IS_OVER}`;
     case "nobody_can_know":

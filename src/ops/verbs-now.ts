@@ -114,8 +114,9 @@ function instead(asked: Evidence): string {
       return ` Its end at the provider settles it. ${WAIT_FOR_PENDING}`;
     case "failed_at_provider":
       return " Reject is what is left.";
-    case "duplicate":
     case "unattributed":
+      return ` ${WHOSE_IS_IT}`;
+    case "duplicate":
     case "absent":
     case "unknown":
       return "";
@@ -123,3 +124,7 @@ function instead(asked: Evidence): string {
       return assertNever(asked);
   }
 }
+
+/** What is asked first about an effect that nobody here asked for. */
+export const WHOSE_IS_IT =
+  "Ask who made it: made for this ticket, Confirm committed with its reference; made for another, Reject.";

@@ -5,6 +5,7 @@ import { claim } from "../../src/ledger/index.js";
 import { type OperationView, opsUseCases, type ResolveVerb } from "../../src/ops/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
 import { closeIncidentForm } from "../../src/slack/cards/forms.js";
+import { incidentCard } from "../../src/slack/cards/incident-card.js";
 import { quarantineCard } from "../../src/slack/cards/ops-cards.js";
 import { incidentLine, operationLine, opsShow } from "../../src/slack/cards/ops-views.js";
 import { readIncident, readQuarantine } from "../../src/slack/views/ops.js";
@@ -90,7 +91,12 @@ describe("what the provider says now", () => {
     const view = await shown(id);
     expect(verb(view, "retry")).toMatchObject({
       possible: false,
-      sentence: expect.stringContaining(made.id),
+      sentence: expect.stringMatching(
+        new RegExp(
+          `${made.id}.* Ask who made it: made for this ticket, Confirm committed with its reference; made for another, Reject\\.$`,
+          "u",
+        ),
+      ),
     });
     expect(view.openIncidents).toMatchObject([
       {
@@ -136,6 +142,10 @@ describe("what the provider says now", () => {
     });
     expect(outcome.outcome).toBe("resolved");
     expect(await undecided()).toEqual([]);
+    const view = await readIncident(w.h.db, incident.id);
+    const card = view === null ? "" : JSON.stringify(incidentCard(view).blocks);
+    expect(card, "one refund, counted once").toMatch(/Left to refund now\*".{0,120}£820\.00 GBP/u);
+    expect(card).not.toContain("Left to refund then");
     expect(w.h.shown.touched.slice(before)).toContainEqual({ kind: "incident", id: incident.id });
     expect(await payments.sandbox.control.effects()).toHaveLength(1);
   });

@@ -151,6 +151,12 @@ describe("the form of a verb", () => {
     ["reject", "committed", "the provider shows one, so it is not rejected"],
     ["retry", "committed", "the provider shows one, so nothing is sent"],
     ["retry", "failed_at_provider", "it failed at the provider, so nothing is sent"],
+    ["confirm", "unattributed", "nobody here asked for what the provider shows. Ask who made it"],
+    [
+      "retry",
+      "unattributed",
+      "nobody here asked for what the provider shows, so nothing is sent. Ask who made it",
+    ],
     ["confirm", "committed", null],
     ["reject", "failed_at_provider", null],
     ["retry", "absent", null],
@@ -537,7 +543,7 @@ describe("an incident card", () => {
     };
     expect(incidentDetail("refunded_elsewhere", { ...balance, effects: ["re_1"] }, "GBP")).toEqual([
       ["Refunded elsewhere", "£50.00 GBP"],
-      ["Left to refund", "£70.00 GBP"],
+      ["Left to refund then", "£70.00 GBP"],
       ["Provider shows", "re_1"],
     ]);
     expect(incidentDetail("overdrawn", { ...balance, captured: 9_000 }, "GBP")).toContainEqual([

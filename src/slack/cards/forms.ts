@@ -4,7 +4,13 @@ import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import { currencyExponent } from "../../domain/money.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
-import type { IncidentRow, ProbeView, ResolveVerb, VerbView } from "../../ops/index.js";
+import {
+  type IncidentRow,
+  type ProbeView,
+  type ResolveVerb,
+  type VerbView,
+  WHOSE_IS_IT,
+} from "../../ops/index.js";
 import type { Ticket } from "../../runs/index.js";
 import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
@@ -277,6 +283,8 @@ function carefully(verb: ResolveVerb, says: string): string | null {
       return verb === "reject"
         ? null
         : `it failed at the provider, so ${not}; it is settled by that as not carried out.`;
+    case "unattributed":
+      return `nobody here asked for what the provider shows${verb === "retry" ? `, so ${not}` : ""}. ${WHOSE_IS_IT}`;
     case "pending":
       return `it is pending at the provider, so ${not}: its end there settles it.`;
     default:

@@ -16,6 +16,7 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
+import { LEFT_THEN } from "./incident-detail.js";
 import { type OperationFacts, standingOf, whatOf } from "./sentences.js";
 
 const REASON_MAX = 800;
@@ -49,7 +50,7 @@ export interface IncidentView {
   readonly detail: readonly (readonly [string, string])[];
   /** Operations of ours whose outcome is open and that may be what was found: they are decided first. */
   readonly undecided: readonly OperationFacts[];
-  /** What is left of its payment now, in minor units; negative: too much is spoken for. Only of too much that was found. */
+  /** What is left of its payment now, in minor units; negative: too much is spoken for. Of money found elsewhere, while it is open. */
   readonly leftNow?: { readonly amountMinor: bigint; readonly currency: string };
   /** Refunds on the same payment that only a person vouches for. */
   readonly vouched?: readonly OperationFacts[];
@@ -80,6 +81,8 @@ export function incidentCard(incident: IncidentView): Message {
       ? []
       : [{ label: "Left to refund now", value: { theirs: leftNowText(incident.leftNow) } }]),
     ...incident.detail
+      // What was left when it was found is told only where nothing newer is.
+      .filter(([label]) => incident.leftNow === undefined || label !== LEFT_THEN)
       .slice(0, 12)
       .map(([label, value]) => ({ label: escapeWithin(oneLine(label), 60).text, value: { theirs: value } })),
   ];

@@ -21,6 +21,9 @@ const MONEY = new Set([
 /** Keys whose values are states of operations, as the database spells them. */
 const STATES = new Set(["operationStatus", "status", "was"]);
 
+/** By the balance when it was found. */
+export const LEFT_THEN = "Left to refund then";
+
 /** What a key is called where its own words do not say it. */
 const LABELS: Readonly<Record<string, string>> = {
   amounts: "Provider shows",
@@ -33,7 +36,7 @@ const LABELS: Readonly<Record<string, string>> = {
   effects: "Provider shows",
   kind: "Frozen",
   known: "Known effect",
-  left: "Left to refund",
+  left: LEFT_THEN,
   names: "Carries the id",
   operationStatus: "It was then",
   providerRef: "Provider reference",
