@@ -16,10 +16,11 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
-import { LEFT_THEN } from "./incident-detail.js";
 import { type OperationFacts, standingOf, whatOf } from "./sentences.js";
 
 const REASON_MAX = 800;
+/** What was left by the balance when it was found, as `incidentDetail` calls it. */
+export const LEFT_THEN = "Left to refund then";
 
 /** As the database knows them (`incidents_kind_is_known`). */
 export const INCIDENT_KINDS = [

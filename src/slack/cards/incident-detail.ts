@@ -3,7 +3,7 @@ import { z } from "zod";
 import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
-import type { IncidentKind } from "./incident-card.js";
+import { type IncidentKind, LEFT_THEN } from "./incident-card.js";
 
 /** Keys whose values are minor units. */
 const MONEY = new Set([
@@ -20,9 +20,6 @@ const MONEY = new Set([
 
 /** Keys whose values are states of operations, as the database spells them. */
 const STATES = new Set(["operationStatus", "status", "was"]);
-
-/** By the balance when it was found. */
-export const LEFT_THEN = "Left to refund then";
 
 /** What a key is called where its own words do not say it. */
 const LABELS: Readonly<Record<string, string>> = {
