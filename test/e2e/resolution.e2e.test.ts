@@ -56,7 +56,7 @@ describe("S-OP-1: stuck, so somebody wants to send it again", () => {
       const down = stage.fault({ kind: "read_down", how: "500", times: null });
       await ops(house, "U_ONC1", `retry ${operation.id}`);
       await expect(stage.submitForm("U_ONC1", FORM)).rejects.toThrow(
-        /: The provider could not be asked: it answered with HTTP 500\. Not yet: what was sent may still take effect/,
+        /: The provider could not be asked: it answered with HTTP 500\. Not done: what was sent may still take effect/,
       );
       expect(house.world.payments.control.fired(down)).toBeGreaterThan(0);
       house.world.payments.control.disarm(down);
