@@ -1,5 +1,6 @@
 /** What the provider said, kept once for each distinct fact, whoever saw it. Never a state by itself. */
 import type { SqlRunner, Tx } from "../db/connect.js";
+import { backoffMs } from "../domain/backoff.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { LedgerCtx } from "./context.js";
@@ -17,27 +18,54 @@ ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`;
  */
 const BEFORE_THE_FACT = "SELECT 1 FROM operations WHERE id = $1 FOR NO KEY UPDATE";
 
-/** $1 operation. An open outcome is looked at again; nothing else changes. */
-const LOOK_NOW = `
-UPDATE operations SET due_at = countersign_now() WHERE id = $1 AND status IN ('OUTCOME_UNKNOWN', 'QUARANTINED')`;
+/** $1 operation, $2 milliseconds. An open outcome is looked at again by then; nothing else changes. */
+const LOOK_BY = `
+UPDATE operations SET due_at = LEAST(due_at, countersign_now() + $2::bigint * interval '1 millisecond')
+WHERE id = $1 AND status IN ('OUTCOME_UNKNOWN', 'QUARANTINED')`;
+
+/** SQL: what is recorded came after `since`. What lies ahead is no news: the clock stepped back, and it would be new for as long. */
+export const cameAfter = (since: string): string => `e.at > ${since} AND e.at <= countersign_now()`;
 
 /** $1 operation, held by a reconciler. One row when something was recorded about it since it was taken. */
 const SINCE_TAKEN = `
-SELECT 1 FROM provider_evidence e WHERE e.operation_id = $1 AND e.at > (
-  SELECT max(v.at) FROM operation_events v WHERE v.operation_id = $1 AND v.type IN ('reconcile', 'lease_taken_over'))
+SELECT 1 FROM provider_evidence e WHERE e.operation_id = $1 AND ${cameAfter(`(
+  SELECT max(v.at) FROM operation_events v WHERE v.operation_id = $1 AND v.type IN ('reconcile', 'lease_taken_over'))`)}
 LIMIT 1`;
+
+/** So many facts about one operation are each a reason to look at once; a provider that has more to tell has a new one at each reading. */
+const FACTS_AT_ONCE = 8;
+
+/**
+ * Milliseconds until what has just been recorded about an operation is looked at: none at first, then longer with each further fact, so
+ * that a list which is another one whenever it is read has nobody read it without an end.
+ */
+export async function newsPauseMs(
+  tx: Tx,
+  ctx: Pick<LedgerCtx, "ids" | "timing">,
+  id: OperationId,
+): Promise<number> {
+  const [row] = await tx.sql<{ facts: number }>(
+    "ledger.facts_about",
+    "SELECT count(*)::int AS facts FROM provider_evidence WHERE operation_id = $1",
+    [id],
+  );
+  const more = (row?.facts ?? 0) - FACTS_AT_ONCE;
+  if (more <= 0) return 0;
+  const { reconcileBaseMs: baseMs, reconcileMaxMs: maxMs } = ctx.timing;
+  return backoffMs({ baseMs, maxMs, tries: more - 1, random: ctx.ids.random() });
+}
 
 /** Whether something was recorded about an operation since its reconciler took it. Read under the row's lock. */
 export const newsSinceTaken = async (tx: Tx, id: OperationId): Promise<boolean> =>
   (await tx.sql("ledger.news_since_taken", SINCE_TAKEN, [id])).length > 0;
 
 /**
- * Stores a fact once; `first` is false when it was known. A new one makes an open operation due now; one that a reconciler holds is
+ * Stores a fact once; `first` is false when it was known. A new one makes an open operation due (`newsPauseMs`); one that a reconciler holds is
  * judged once more instead of by what was read before (`settleReconcile`).
  */
 export async function recordEvidence(
   tx: Tx,
-  ctx: Pick<LedgerCtx, "ids">,
+  ctx: Pick<LedgerCtx, "ids" | "timing">,
   evidence: NewEvidence,
 ): Promise<{ id: string; first: boolean }> {
   if (evidence.operationId !== null)
@@ -52,7 +80,8 @@ export async function recordEvidence(
   ]);
   const [made] = rows;
   if (made !== undefined) {
-    if (evidence.operationId !== null) await tx.sql("ledger.look_now", LOOK_NOW, [evidence.operationId]);
+    const { operationId: id } = evidence;
+    if (id !== null) await tx.sql("ledger.look_by", LOOK_BY, [id, await newsPauseMs(tx, ctx, id)]);
     return { id: made.id, first: true };
   }
   const [known] = await tx.sql<{ id: string }>(

@@ -17,7 +17,7 @@ import { announce } from "./announce.js";
 import { attemptsToldOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
-import { newsSinceTaken } from "./evidence.js";
+import { cameAfter, newsPauseMs, newsSinceTaken } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
@@ -38,7 +38,7 @@ interface DueRow {
 
 /** SQL: evidence about operation `id` came after `since`. */
 const newsOf = (id: string, since: string): string =>
-  `EXISTS (SELECT 1 FROM provider_evidence e WHERE e.operation_id = ${id} AND e.at > ${since})`;
+  `EXISTS (SELECT 1 FROM provider_evidence e WHERE e.operation_id = ${id} AND ${cameAfter(since)})`;
 
 /** $1 rows. Oldest first, by the partial index over due rows. */
 const DUE = `
@@ -132,7 +132,7 @@ async function take(tx: Tx, ctx: LedgerCtx, row: TakeRow, wanted: Wanted): Promi
       if (!row.lease_over) return null;
       return takeOver(tx, ctx, operation, wanted);
     case "QUARANTINED":
-      if (wanted.because !== "evidence" && !row.news) return null;
+      if (wanted.because !== "evidence" && !(row.news && row.due)) return null;
       return lease(tx, ctx, operation, wanted);
     default:
       return null;
@@ -224,7 +224,9 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
       return { settled: false, why: "fenced", operation };
     }
     const decided = await unlessNews(tx, operation, request);
-    const moved = await move(tx, reconciledMove(ctx, operation, decided, row.probes));
+    const again = "look" in decided.move && decided.move.look === "now";
+    const lookMs = again ? await newsPauseMs(tx, ctx, operation.id) : nextLookMs(ctx, row.probes);
+    const moved = await move(tx, reconciledMove(ctx, operation, decided, lookMs));
     if (moved === null) throw lostLock(operation);
     if (moved.status === "REJECTED" || moved.status === "QUARANTINED") {
       await recountElsewhere(tx, ctx, moved, effectsOf(request.evidence));
@@ -236,8 +238,7 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (request.evidence.says === "committed" && moved.status === "QUARANTINED") {
       await reportDifference(tx, ctx, moved, request.evidence.effect);
     }
-    const again = moved.status === "PREPARED" || ("look" in decided.move && decided.move.look === "now");
-    if (again) tx.afterCommit(() => void ctx.wake("operation", moved.id));
+    if (again || moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
 }
@@ -305,7 +306,7 @@ function reconciledMove(
   ctx: LedgerCtx,
   operation: Operation,
   request: SettleReconcile,
-  probes: number,
+  lookMs: number,
 ): MoveRequest {
   const base = {
     id: operation.id,
@@ -333,7 +334,7 @@ function reconciledMove(
       return {
         ...base,
         event: "settle_unknown",
-        patch: { ...seen, dueMs: decided.look === "now" ? 0 : nextLookMs(ctx, probes) },
+        patch: { ...seen, dueMs: lookMs },
       };
     case "quarantine":
       return {

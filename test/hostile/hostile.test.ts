@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
 import type { ProviderEffect } from "../../src/domain/evidence.js";
+import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { listIncidents } from "../../src/ledger/index.js";
 import { createPayments, type Payments } from "../../src/payments/index.js";
@@ -147,6 +148,58 @@ describe("what an answer or a list says against the ledger", () => {
     expect(await reconcileOne(ctx, id, "evidence")).toMatchObject({ status: "CONFIRMED" });
     expect(await w.balance(ref)).toMatchObject({ reserved: 0, refunded: AMOUNT });
   });
+
+  it.each(["OUTCOME_UNKNOWN", "QUARANTINED"])(
+    "another refund under every name at each reading makes nobody read without an end (%s)",
+    async (status) => {
+      const { ref, paymentIntent } = await freshOrder();
+      const ids: string[] = [];
+      let lists = 0;
+      const invented = (): WireRefund[] =>
+        ids.map((id, at) => ({
+          id: `re_${ref}_${lists}_${at}`,
+          object: "refund",
+          amount: AMOUNT + at,
+          currency: "gbp",
+          payment_intent: paymentIntent,
+          status: "pending",
+          metadata: { operation_id: id },
+          created: Math.floor(Date.now() / 1000),
+        }));
+      provider.misbehave(paymentIntent, {
+        commits: false,
+        list: ({ json }) => {
+          lists += 1;
+          json(200, { object: "list", has_more: false, data: invented() });
+        },
+      });
+      const calm = worker(3_000);
+      const ctx: ReconcileCtx = {
+        ...calm,
+        timing: {
+          ...calm.timing,
+          reconcileBaseMs: 3_600_000,
+          reconcileMaxMs: 36_000_000,
+          quarantineAfterMs: status === "QUARANTINED" ? 0 : 3_600_000,
+        },
+      };
+      for (const amount of [2_000n, 2_001n]) ids.push(await w.prepared(ref, amount));
+      for (const id of ids as OperationId[]) await w.look(ctx, id);
+      for (const id of ids as OperationId[]) await reconcileOne(ctx, id, "evidence");
+      const before = lists;
+      for (let round = 0; round < 30; round += 1)
+        for (const id of ids as OperationId[]) await w.look(ctx, id);
+
+      expect(lists - before).toBeLessThan(25);
+      for (const id of ids as OperationId[]) expect(await w.now(id)).toMatchObject({ status });
+      const open = await w.db.sql(
+        undefined,
+        "SELECT 1 FROM operations WHERE id = ANY($1) AND due_at IS NULL",
+        [ids],
+      );
+      expect(open).toEqual([]);
+    },
+  );
 
   it("what cannot be written down counts as unknown, and ends with a person", async () => {
     const { ref, paymentIntent } = await freshOrder();

@@ -93,6 +93,24 @@ describe("evidence", () => {
     },
   );
 
+  test("whose time lies ahead, for the clock stepped back or by hand, is no news for ever: it is put off and parked all the same", async () => {
+    const ctx = await openShop(database.db, {
+      timing: { reconcileBaseMs: 3_600_000, reconcileMaxMs: 3_600_000 },
+    });
+    const operation = await inState(ctx, "OUTCOME_UNKNOWN");
+    await ctx.db.tx((tx) => ledger.recordEvidence(tx, ctx, evidenceOf(operation, "succeeded")));
+    await ctx.db.sql(undefined, "UPDATE provider_evidence SET at = countersign_now() + interval '1 year'");
+    const due = { operationId: operation.id, worker: "r2", because: "due" } as const;
+    await decide(ctx, await taken(ctx, operation), { do: "later", why: "nothing is listed" });
+    expect(await ledger.takeForReconcile(ctx, due), "put off").toBeNull();
+    const parking = { do: "quarantine", reason: "unknown_too_long", detail: "nothing is listed" } as const;
+    expect(await decide(ctx, await taken(ctx, operation), parking)).toMatchObject({
+      operation: { status: "QUARANTINED" },
+    });
+    expect(await ledger.takeForReconcile(ctx, due), "with a person").toBeNull();
+    expect(await intact(ctx.db)).toEqual([]);
+  });
+
   test("that comes between a reading and sending again stops the sending", async () => {
     const ctx = await openShop(database.db);
     const take = await taken(ctx, await inState(ctx, "OUTCOME_UNKNOWN"));
