@@ -59,12 +59,15 @@ export async function pendingFor(
 
 function isFor(row: Row, reading: PersonReading, personKey: string, policy: Policy): boolean {
   const { approval, filers } = row;
+  if (approval === null) return false;
   if (approval.votes.some((vote) => vote.person === personKey)) return false;
   return mayVote({ approval, filers, reading, policy }, []).may;
 }
 
 interface Row {
-  readonly approval: Approval;
+  readonly id: string;
+  /** null: somebody changed what it asks for into what cannot be read. It is left out, and hides no other. */
+  readonly approval: Approval | null;
   readonly filers: readonly string[];
   readonly expiresAtText: string;
 }
@@ -72,13 +75,15 @@ interface Row {
 function pageOf(rows: readonly Row[], limit: number): ApprovalPage {
   const shown = rows.slice(0, limit);
   return {
-    approvals: shown.map(({ approval }) => ({ approval, missing: missingVotes(approval) })),
+    approvals: shown.flatMap(({ approval }) =>
+      approval === null ? [] : [{ approval, missing: missingVotes(approval) }],
+    ),
     next: rows.length > limit ? cursorOf(shown.at(-1)) : null,
   };
 }
 
 const cursorOf = (row: Row | undefined): string | null =>
-  row === undefined ? null : encodeCursor({ at: row.expiresAtText, id: row.approval.id });
+  row === undefined ? null : encodeCursor({ at: row.expiresAtText, id: row.id });
 
 async function pendingAfter(
   on: SqlRunner,
@@ -91,10 +96,19 @@ async function pendingAfter(
     [after?.at ?? null, after?.id ?? null, page.roles, page.limit],
   );
   return rows.map((row) => ({
-    approval: approvalFromRow(row),
+    id: row.id,
+    approval: readable(row),
     filers: row.filers,
     expiresAtText: row.expires_at_text,
   }));
+}
+
+function readable(row: ApprovalRow): Approval | null {
+  try {
+    return approvalFromRow(row);
+  } catch {
+    return null;
+  }
 }
 
 // $1 deadline and $2 id of the row before the page, or null; $3 roles or null for all; $4 rows.

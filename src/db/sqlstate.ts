@@ -62,6 +62,11 @@ export function isCheckViolation(error: unknown, constraint?: string): boolean {
   return failure?.kind === "check" && (constraint === undefined || failure.constraint === constraint);
 }
 
+/** A value that was stored is not of the form that the statement reads (class 22): no JSON, no number, no time. */
+export function isUnreadableValue(error: unknown): boolean {
+  return dbFailure(error)?.sqlstate?.startsWith("22") === true;
+}
+
 /** The database is away, full or going away: trying later may help, trying another statement will not. */
 export function isUnavailable(error: unknown): boolean {
   switch (dbFailure(error)?.kind) {

@@ -222,14 +222,26 @@ function namedReference(data: JsonObject, ref: string): boolean | null {
 const member = (of: Json | undefined, name: string): Json | undefined =>
   of !== null && typeof of === "object" && !Array.isArray(of) ? of[name] : undefined;
 
+/** What an event says, canonical or not; empty where it is no JSON of an object: whoever reads a log for people shows the rest of it. */
+export function contentOf(text: string): JsonObject {
+  try {
+    return objectOr(JSON.parse(text) as Json);
+  } catch {
+    return {};
+  }
+}
+
+/** The value where it is an object, else an empty one. */
+export const objectOr = (value: Json | undefined): JsonObject =>
+  value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
+
 /** The data of an event; empty where it has none that can be read. */
 export const dataOf = (event: AuditedEvent | undefined): JsonObject =>
   event === undefined ? {} : dataIn(event.body);
 
 /** The data of an event's content; empty where it has none that can be read. */
 export function dataIn(body: string): JsonObject {
-  const data = parseBody(body)?.["data"];
-  return data !== null && typeof data === "object" && !Array.isArray(data) ? data : {};
+  return objectOr(parseBody(body)?.["data"]);
 }
 
 /** As `materialData` of the insert states it. */

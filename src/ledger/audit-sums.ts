@@ -4,6 +4,8 @@
  */
 
 import type { SqlRunner } from "../db/connect.js";
+import { isUnreadableValue } from "../db/sqlstate.js";
+import { isOperationId } from "../domain/ids.js";
 import { NOT_CANONICAL } from "./audit-check.js";
 import { DECISION_CHECKS } from "./audit-decisions.js";
 import { isErased, RECORD_CHECKS, type SumCheck } from "./audit-records.js";
@@ -144,11 +146,26 @@ export async function checkSums(db: SqlRunner, broken: BrokenLink[], limit: numb
     ...DECISION_CHECKS,
   ]) {
     if (unreadable && readsEvents === true) continue;
-    for (const { where } of await db.sql<{ where: string }>(name, text, [limit])) {
+    for (const { where } of await rowsOf(db, name, text, limit)) {
       broken.push({ what, where, operationId: idOf(what, where), seq: null, problem });
     }
   }
 }
 
+/** One finding without a name where a value that somebody stored by hand cannot even be compared. */
+async function rowsOf(
+  db: SqlRunner,
+  name: string,
+  text: string,
+  limit: number,
+): Promise<{ where: string }[]> {
+  try {
+    return await db.sql<{ where: string }>(name, text, [limit]);
+  } catch (error) {
+    if (!isUnreadableValue(error)) throw error;
+    return [{ where: "a value that cannot be read" }];
+  }
+}
+
 const idOf = (what: BrokenLink["what"], where: string): BrokenLink["operationId"] =>
-  what === "operation" ? (where as `op_${string}`) : null;
+  what === "operation" && isOperationId(where) ? where : null;

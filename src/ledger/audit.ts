@@ -262,7 +262,7 @@ export async function* exportAudit(db: Db): AsyncGenerator<string> {
     for (const row of rows) {
       yield line({
         id: Number(row.id),
-        event: JSON.parse(row.body),
+        event: eventIn(row.body),
         prevHash: row.prev_hash,
         hash: row.hash,
       });
@@ -285,6 +285,15 @@ export async function* exportAudit(db: Db): AsyncGenerator<string> {
       after = block.seq;
     }
     if (blocks.length === 0) return;
+  }
+}
+
+/** One that somebody made unreadable is exported as the text that it is: the hash beside it says of what. */
+function eventIn(body: string): Json {
+  try {
+    return JSON.parse(body) as Json;
+  } catch {
+    return body;
   }
 }
 

@@ -4,6 +4,7 @@
  * not know sends nothing.
  */
 import type { SqlRunner } from "../db/connect.js";
+import { isUnreadableValue } from "../db/sqlstate.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { auditedOperation } from "./audit.js";
@@ -114,7 +115,13 @@ async function approvalProblems(
   const chain = await chainOfSubject(on, `approval:${approval}`);
   // What is no content of an event cannot be compared with rows.
   if (chain.includes(NOT_CANONICAL)) return chain;
-  const released = await releaseOf(on, id, approval);
+  let released: Release | null;
+  try {
+    released = await releaseOf(on, id, approval);
+  } catch (error) {
+    if (!isUnreadableValue(error)) throw error;
+    return [...chain, "what the log tells of its approvals cannot be read"];
+  }
   if (released === null || released.version !== version) return "moved";
   return [...chain, ...releaseProblems(released)];
 }

@@ -1,4 +1,5 @@
 /** What the provider shows of a payment or subscription beside our own operations: reading. `elsewhere.ts` writes. */
+import { z } from "zod";
 import type { SqlRunner } from "../db/connect.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
@@ -123,19 +124,17 @@ export async function listingContext(
 
 /** $1 payment intent, $2 references that are listed now. What was seen as made elsewhere before, and is not on this list. */
 const SEEN_AND_NOT_LISTED = `
-SELECT provider_ref AS ref, (payload ->> 'amount')::bigint AS amount, payload ->> 'currency' AS currency,
-  payload ->> 'operation' AS operation, (payload ->> 'createdAt')::timestamptz AS created_at
-FROM provider_evidence
+SELECT provider_ref AS ref, payload FROM provider_evidence
 WHERE operation_id IS NULL AND payload ->> 'paymentIntent' = $1 AND payload ->> 'amount' IS NOT NULL
   AND provider_ref <> ALL($2::text[])`;
 
-interface SeenRow {
-  ref: string;
-  amount: bigint;
-  currency: string;
-  operation: string | null;
-  created_at: Date;
-}
+/** As `recordSeen` writes it. One that somebody changed into something else tells of nothing, and hides no other. */
+const Seen = z.object({
+  amount: z.number().int().nonnegative(),
+  currency: z.string(),
+  operation: z.string().nullable(),
+  createdAt: z.coerce.date(),
+});
 
 /**
  * Refunds that were seen as made elsewhere on this payment, and that a list does not show. A list may be older than they are, or
@@ -146,22 +145,30 @@ export async function seenAndNotListed(
   paymentIntent: string,
   listed: readonly ProviderEffect[],
 ): Promise<ProviderEffect[]> {
-  const rows = await on.sql<SeenRow>("ledger.seen_and_not_listed", SEEN_AND_NOT_LISTED, [
-    paymentIntent,
-    listed.map(({ ref }) => ref),
-  ]);
-  return rows.map((row) => ({
-    ref: row.ref,
-    kind: "refund",
-    target: paymentIntent,
-    amountMinor: row.amount,
-    currency: row.currency,
-    status: "seen",
-    pendingReason: null,
-    failureReason: null,
-    operationId: row.operation,
-    createdAt: row.created_at,
-  }));
+  const rows = await on.sql<{ ref: string; payload: unknown }>(
+    "ledger.seen_and_not_listed",
+    SEEN_AND_NOT_LISTED,
+    [paymentIntent, listed.map(({ ref }) => ref)],
+  );
+  return rows.flatMap(({ ref, payload }) => {
+    const seen = Seen.safeParse(payload);
+    if (!seen.success) return [];
+    const { amount, currency, operation, createdAt } = seen.data;
+    return [
+      {
+        ref,
+        kind: "refund",
+        target: paymentIntent,
+        amountMinor: BigInt(amount),
+        currency,
+        status: "seen",
+        pendingReason: null,
+        failureReason: null,
+        operationId: operation,
+        createdAt,
+      },
+    ];
+  });
 }
 
 /**

@@ -11,6 +11,7 @@ import { effectWords } from "../domain/effect-words.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { isOther, type Uncovered } from "../domain/uncovered.js";
+import { dataIn } from "./audit-check.js";
 import type { LedgerCtx } from "./context.js";
 import { seenAndNotListed, unexplainedRefunds } from "./elsewhere-reads.js";
 import { recordEvidence } from "./evidence.js";
@@ -105,15 +106,15 @@ async function recordEnded(
   }
 }
 
-/** $1 subject. What its last event says to be in the sum. */
+/** $1 subject. The last event that says what is in the sum, as text: one that somebody made unreadable keeps nobody from counting. */
 const COUNTED = `
-SELECT jsonb_array_elements_text(body::jsonb #> '{data,effects}') AS ref FROM (
-  SELECT body FROM operation_events WHERE subject = $1 AND type = 'refunded_elsewhere' ORDER BY seq DESC LIMIT 1) last`;
+SELECT body FROM operation_events WHERE subject = $1 AND type = 'refunded_elsewhere' ORDER BY seq DESC LIMIT 1`;
 
 /** References that the sum holds now. Read under the payment's lock. */
 async function countedOn(tx: Tx, paymentId: string): Promise<ReadonlySet<string>> {
-  const rows = await tx.sql<{ ref: string }>("ledger.counted_elsewhere", COUNTED, [subjectOf(paymentId)]);
-  return new Set(rows.map(({ ref }) => ref));
+  const [last] = await tx.sql<{ body: string }>("ledger.counted_elsewhere", COUNTED, [subjectOf(paymentId)]);
+  const effects = last === undefined ? undefined : dataIn(last.body)["effects"];
+  return new Set(Array.isArray(effects) ? effects.filter((ref) => typeof ref === "string") : []);
 }
 
 const subjectOf = (paymentId: string): `payment:${string}` => `payment:${paymentId}`;

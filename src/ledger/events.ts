@@ -4,6 +4,7 @@ import { utcMicros } from "../db/connect.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
 import type { OperationStatus } from "../domain/operation.js";
+import { contentOf, objectOr } from "./audit-check.js";
 import { hiddenHash, reveal } from "./subjects.js";
 import type { OperationEvent, StoryEvent, Waiter } from "./types.js";
 
@@ -80,7 +81,8 @@ async function toEvents(on: SqlRunner, rows: readonly Row[]): Promise<OperationE
   }));
 }
 
-const dataOf = (body: string): JsonObject => (JSON.parse(body) as { data: JsonObject }).data;
+/** Of one that somebody made unreadable nothing is shown; the verifier names it. */
+const dataOf = (body: string): JsonObject => objectOr(contentOf(body)["data"]);
 
 function collectHashes(value: Json, into: Set<string>): void {
   if (typeof value === "string") {

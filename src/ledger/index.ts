@@ -74,7 +74,15 @@ export {
   operationByProviderRef,
   requestOf,
 } from "./reads.js";
-export { dueOperations, restQuarantined, settleReconcile, takeDue, takeForReconcile } from "./reconcile.js";
+export {
+  dueOperations,
+  dueToTake,
+  restQuarantined,
+  restUntaken,
+  settleReconcile,
+  takeDue,
+  takeForReconcile,
+} from "./reconcile.js";
 export { reopen } from "./reopen.js";
 export { resend, sendAuthorised } from "./resend.js";
 export { appliedRetry, getResolution, openResolutionOf } from "./resolution-rows.js";

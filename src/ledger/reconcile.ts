@@ -5,7 +5,7 @@
  * 2. Any number of reconcilers may work at once: rows that one is taking are skipped by the others.
  * 3. The scan costs what is due, not what is stored.
  */
-import type { Db, Tx } from "../db/connect.js";
+import type { Db, SqlRunner, Tx } from "../db/connect.js";
 import { backoffMs } from "../domain/backoff.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
@@ -117,6 +117,30 @@ export async function takeDue(ctx: LedgerCtx, request: { worker: string; limit: 
     return taken;
   });
 }
+
+/** $1 rows. What `takeDue` would take. */
+const DUE_TO_TAKE = `
+SELECT o.id FROM operations o
+WHERE o.due_at IS NOT NULL AND o.due_at <= countersign_now() AND o.status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING')
+ORDER BY o.due_at, o.id LIMIT $1::int`;
+
+/** What is due to be taken, for taking it one by one. */
+export async function dueToTake(on: SqlRunner, options: { limit: number }): Promise<OperationId[]> {
+  const rows = await on.sql<{ id: OperationId }>("ledger.due_to_take", DUE_TO_TAKE, [options.limit]);
+  return rows.map(({ id }) => id);
+}
+
+/** What cannot be taken as its row stands is looked at again after this long, in milliseconds, so that others have their turn. */
+const UNTAKEN_REST_MS = 60_000;
+
+/** Lets one rest that cannot be taken. No event; the row's course does not change. */
+export const restUntaken = (on: SqlRunner, id: OperationId): Promise<unknown> =>
+  on.sql(
+    "ledger.rest_untaken",
+    `UPDATE operations SET due_at = countersign_now() + $2::bigint * interval '1 millisecond'
+     WHERE id = $1 AND due_at <= countersign_now() AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING')`,
+    [id, UNTAKEN_REST_MS],
+  );
 
 async function take(tx: Tx, ctx: LedgerCtx, row: TakeRow, wanted: Wanted): Promise<Taken | null> {
   const operation = toOperation(row);

@@ -6,6 +6,7 @@
 import type { Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import type { Actor } from "../domain/operation.js";
+import { dataIn } from "./audit-check.js";
 import { eventHash } from "./event-sql.js";
 import { canonicalData } from "./json.js";
 import { actorName } from "./subjects.js";
@@ -78,18 +79,18 @@ export async function recordSubjectEvent(
 /** How a switch or an incident names who acted: a Slack user, or a part of ours. */
 export const actorOf = (by: string): Actor => (by.startsWith("system:") ? (by as Actor) : `slack:${by}`);
 
-/** $1 policy's hash. No row: it is the one that the log told of last. */
-const NEWS_OF_POLICY = `
-SELECT 1 AS news WHERE NOT EXISTS (
-  SELECT 1 FROM operation_events e WHERE e.subject = 'policy'
-    AND e.seq = (SELECT event_count FROM audit_heads WHERE subject = 'policy') AND e.body::jsonb #>> '{data,policy}' = $1)`;
+/** The policy that the log told of last, as text: an event that somebody made unreadable keeps no policy from being activated. */
+const LAST_POLICY = `
+SELECT e.body FROM operation_events e WHERE e.subject = 'policy'
+  AND e.seq = (SELECT event_count FROM audit_heads WHERE subject = 'policy')`;
 
 /** Records which policy is in force, unless the log says so already. Call in the transaction that makes it the active one. */
 export async function recordPolicyActivated(
   tx: Tx,
   policy: { hash: string; textHash: string },
 ): Promise<void> {
-  if ((await tx.sql("ledger.news_of_policy", NEWS_OF_POLICY, [policy.hash])).length === 0) return;
+  const [last] = await tx.sql<{ body: string }>("ledger.last_policy", LAST_POLICY);
+  if (last !== undefined && dataIn(last.body)["policy"] === policy.hash) return;
   await recordSubjectEvent(tx, {
     subject: "policy",
     type: "policy_activated",
