@@ -289,12 +289,14 @@ const SWITCH_TURNED = `
      WHERE id IS NOT NULL GROUP BY kind, id),
   cards AS (
     SELECT c.id, row_number() OVER (ORDER BY s.kind, s.until, c.id) AS place
-      FROM subjects s JOIN slack_cards c ON c.kind = s.kind AND c.subject_id = s.id AND c.state = 'live')
+      FROM subjects s JOIN slack_cards c ON c.kind = s.kind AND c.subject_id = s.id AND c.state = 'live'),
+  -- the pace of all is counted from one instant
+  turned AS MATERIALIZED (SELECT countersign_now() AS at)
   UPDATE slack_cards c
-     SET wanted_version = c.wanted_version + 1, updated_at = countersign_now(),
-         due_at = coalesce(c.due_at, countersign_now() + make_interval(secs => greatest(0, place - $2) * $3 / 1000.0))
-    FROM cards WHERE c.id = cards.id
-  RETURNING c.id, coalesce(c.due_at <= countersign_now(), false) AS due`;
+     SET wanted_version = c.wanted_version + 1, updated_at = turned.at,
+         due_at = coalesce(c.due_at, turned.at + make_interval(secs => greatest(0, place - $2) * $3 / 1000.0))
+    FROM cards, turned WHERE c.id = cards.id
+  RETURNING c.id, coalesce(c.due_at <= turned.at, false) AS due`;
 
 // The old message keeps its row under a slot of its own, to be told that it was replaced.
 const REPLACE = `
