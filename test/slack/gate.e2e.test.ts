@@ -2,7 +2,7 @@
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDb } from "../../src/db/connect.js";
-import { INBOX_LEASE_MS } from "../../src/slack/inbox/store.js";
+import { INBOX_LEASE_MS, storeArrival } from "../../src/slack/inbox/store.js";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
 import { hold } from "./support/held.js";
@@ -516,38 +516,63 @@ describe("a click whose handling takes longer than its lease", () => {
   });
 });
 
+/** A supervisor's click on Approve, as it is stored. */
+const approveAt = (held: { approvalId: string }, messageTs: string) => ({
+  type: "block_actions",
+  api_app_id: "A_CS",
+  user: { id: "U_SUP1", team_id: "T_HOME" },
+  team: { id: "T_HOME" },
+  channel: { id: "C_APPR" },
+  container: { type: "message", channel_id: "C_APPR", message_ts: messageTs },
+  actions: [{ action_id: "approval.approve", value: `${held.approvalId}.1`, action_ts: "1.1" }],
+});
+
+/** A card that waits, and a click on it that was stored and that nobody works on any more. */
+async function clickLeftBehind(): Promise<World> {
+  const w = await start({ still: true });
+  const held = await hold(w);
+  await w.drain();
+  const card = await waitFor(() =>
+    w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
+  );
+  const body = approveAt(held, card.ts);
+  await storeArrival(w.ctx, { id: "inb_1", key: "k", kind: "action", body, retryNum: null, leased: true });
+  await database.db.sql(
+    undefined,
+    "UPDATE slack_inbox SET lease_until = countersign_now() - interval '1 second', due_at = countersign_now() WHERE id = 'inb_1'",
+  );
+  return w;
+}
+
 describe("a process that dies after the acknowledgement", () => {
   test("leaves a click that another one finishes, with its answer", async () => {
-    const w = await start({ still: true });
-    const held = await hold(w);
-    await w.drain();
-    const card = await waitFor(() =>
-      w.sandbox.control.messages("U_SUP1", "C_APPR").find((one) => readable(one).includes("Amount")),
-    );
-    const body = {
-      type: "block_actions",
-      api_app_id: "A_CS",
-      user: { id: "U_SUP1", team_id: "T_HOME" },
-      team: { id: "T_HOME" },
-      channel: { id: "C_APPR" },
-      container: { type: "message", channel_id: "C_APPR", message_ts: card.ts },
-      actions: [
-        {
-          action_id: "approval.approve",
-          value: `${held.approvalId}.1`,
-          action_ts: "1.1",
-        },
-      ],
-    };
-    await database.db.sql(
-      undefined,
-      "INSERT INTO slack_inbox (id, dedupe_key, kind, body, lease_token, lease_until, due_at) VALUES ('inb_1', 'k', 'action', $1::jsonb, 1, countersign_now() - interval '1 second', countersign_now())",
-      [JSON.stringify(body)],
-    );
+    const w = await clickLeftBehind();
     await w.drain();
     expect(await database.db.sql(undefined, "SELECT user_id FROM votes")).toEqual([{ user_id: "U_SUP1" }]);
     expect(answers(w.sandbox, "U_SUP1", "C_APPR").join()).toContain("Approved: Refund of £180.00 GBP");
     await w.drain();
     expect(answers(w.sandbox, "U_SUP1", "C_APPR")).toHaveLength(1);
+  });
+});
+
+describe("a click that was written into the table, and not clicked", () => {
+  test.each([
+    ["without a seal", "UPDATE slack_inbox SET seal = NULL WHERE id = 'inb_1'"],
+    ["with a seal of its own making", "UPDATE slack_inbox SET seal = repeat('0', 64) WHERE id = 'inb_1'"],
+    ["under another id", "UPDATE slack_inbox SET id = 'inb_2' WHERE id = 'inb_1'"],
+    [
+      "as another person",
+      `UPDATE slack_inbox SET body = jsonb_set(body, '{user,id}', '"U_SUP2"') WHERE id = 'inb_1'`,
+    ],
+    ["as another kind", "UPDATE slack_inbox SET kind = 'view' WHERE id = 'inb_1'"],
+  ])("%s decides nothing", async (_how, forge) => {
+    const w = await clickLeftBehind();
+    await database.db.sql(undefined, forge);
+    await w.drain();
+    expect(await database.db.sql(undefined, "SELECT user_id FROM votes")).toEqual([]);
+    expect(
+      await database.db.sql(undefined, "SELECT last_error FROM slack_inbox WHERE id IN ('inb_1', 'inb_2')"),
+    ).toEqual([{ last_error: "refused: it is not what came from Slack" }]);
+    expect(await database.db.sql(undefined, "SELECT state FROM approvals")).toEqual([{ state: "PENDING" }]);
   });
 });

@@ -166,7 +166,7 @@ async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storab
   const { ctx } = deps;
   const id = ctx.ids.next("inb_");
   const storing = storeArrival(
-    { db: ctx.arrivals },
+    { db: ctx.arrivals, config: ctx.config },
     {
       id,
       key: arrival.key,

@@ -21,8 +21,18 @@ import { claimArrival, finishArrival, type InboxRow, postponeArrival } from "./s
 
 /** Does what a stored arrival asks for, if nobody else does or did. Throws only for the database. */
 export async function processInbox(ctx: SlackContext, id: string): Promise<void> {
-  const row = await claimArrival(ctx, id);
-  if (row !== null) await keepingArrival(ctx, row, () => processClaimed(ctx, row));
+  const claimed = await claimArrival(ctx, id);
+  if (claimed === null) return;
+  const { row, asItCame } = claimed;
+  if (!asItCame) return refuse(ctx, row);
+  await keepingArrival(ctx, row, () => processClaimed(ctx, row));
+}
+
+/** Written by hand, or stored before the bot's token became another one: nobody's click, whoever it names. */
+async function refuse(ctx: SlackContext, row: InboxRow): Promise<void> {
+  ctx.metrics.refused("not_as_it_came");
+  ctx.log.error({ inbox: row.id, kind: row.kind }, "refused a stored arrival that did not come from Slack");
+  await finishArrival(ctx, row, "refused: it is not what came from Slack");
 }
 
 async function processClaimed(ctx: SlackContext, row: InboxRow): Promise<void> {

@@ -6,7 +6,9 @@
 import type { Db } from "../../db/connect.js";
 import type { JsonObject } from "../../domain/json.js";
 import { cutText } from "../../domain/text/cut.js";
+import type { SlackConfig } from "../settings.js";
 import type { InboxKind } from "./arrival.js";
+import { isAsItCame, sealOf } from "./seal.js";
 
 export interface InboxRow {
   readonly id: string;
@@ -44,8 +46,8 @@ interface Insert {
 }
 
 const INSERT = `
-  INSERT INTO slack_inbox (id, dedupe_key, kind, body, retry_num, due_at, lease_token, lease_until)
-  SELECT $1, $2, $3, $4::jsonb, $5,
+  INSERT INTO slack_inbox (id, dedupe_key, kind, body, retry_num, seal, due_at, lease_token, lease_until)
+  SELECT $1, $2, $3, $4::jsonb, $5, $8,
          n + make_interval(secs => CASE WHEN $6 THEN $7 / 1000.0 ELSE 0 END),
          CASE WHEN $6 THEN 1 ELSE 0 END,
          CASE WHEN $6 THEN n + make_interval(secs => $7 / 1000.0) END
@@ -53,7 +55,10 @@ const INSERT = `
   ON CONFLICT (dedupe_key) DO NOTHING
   RETURNING received_at`;
 
-export async function storeArrival(ctx: { db: Db }, insert: Insert): Promise<Stored> {
+export async function storeArrival(
+  ctx: { readonly db: Db; readonly config: Pick<SlackConfig, "botToken"> },
+  insert: Insert,
+): Promise<Stored> {
   const { id } = insert;
   const [row] = await ctx.db.sql<{ received_at: Date }>("slack.inbox.insert", INSERT, [
     id,
@@ -63,6 +68,7 @@ export async function storeArrival(ctx: { db: Db }, insert: Insert): Promise<Sto
     insert.retryNum,
     insert.leased,
     INBOX_LEASE_MS,
+    sealOf(ctx.config, insert),
   ]);
   if (row !== undefined) {
     const { kind, body } = insert;
@@ -101,20 +107,31 @@ const CLAIM = `
          lease_until = countersign_now() + make_interval(secs => $2 / 1000.0),
          due_at = countersign_now() + make_interval(secs => $2 / 1000.0)
    WHERE id = $1 AND processed_at IS NULL AND (lease_until IS NULL OR lease_until < countersign_now())
-  RETURNING kind, body, failures, received_at, lease_token`;
+  RETURNING dedupe_key, kind, body, failures, received_at, lease_token, seal`;
 
-/** Takes the lease of an unfinished row; null when there is nothing to do (done, leased by another, unknown). */
-export async function claimArrival(ctx: { db: Db }, id: string): Promise<InboxRow | null> {
+/**
+ * Takes the lease of an unfinished row; null when there is nothing to do (done, leased by another, unknown). `asItCame`: it is what
+ * came over Slack's wire, and not somebody's who can write the table.
+ */
+export async function claimArrival(
+  ctx: { readonly db: Db; readonly config: Pick<SlackConfig, "botToken"> },
+  id: string,
+): Promise<{ readonly row: InboxRow; readonly asItCame: boolean } | null> {
   const [row] = await ctx.db.sql<{
+    dedupe_key: string;
     kind: InboxKind;
     body: JsonObject;
     failures: number;
     received_at: Date;
     lease_token: bigint;
+    seal: string | null;
   }>("slack.inbox.claim", CLAIM, [id, INBOX_LEASE_MS]);
   if (row === undefined) return null;
-  const { kind, body, failures, received_at, lease_token } = row;
-  return { id, kind, body, failures, receivedAt: received_at, token: lease_token };
+  const { dedupe_key: key, kind, body, failures, received_at, lease_token, seal } = row;
+  return {
+    row: { id, kind, body, failures, receivedAt: received_at, token: lease_token },
+    asItCame: isAsItCame(ctx.config, { id, key, kind, body, seal }),
+  };
 }
 
 /** Holds the row for another lease. False: it is done, given back, or another's. */
