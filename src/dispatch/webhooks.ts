@@ -28,7 +28,8 @@ import { takeBack } from "./taken-back.js";
 
 export type StoredWebhook =
   | { readonly stored: true; readonly eventId: string; readonly first: boolean }
-  | { readonly stored: false; readonly reason: string };
+  /** `unused`: it comes from the provider, and is of a form that we have no use for; `forged`: it may be anybody's. */
+  | { readonly stored: false; readonly why: "unused" | "forged"; readonly reason: string };
 
 /** A webhook that failed is looked at again after this many milliseconds, doubled each time up to the cap. */
 const RETRY_BASE_MS = 2_000;
@@ -36,7 +37,7 @@ const RETRY_MAX_MS = 600_000;
 /** Nobody else looks at a webhook for this long while it is being judged. */
 const HANDLING_MS = 60_000;
 
-/** Checks the signature over the raw body and stores the event once. Nothing of a bad one is kept. */
+/** Checks the signature over the raw body and stores the event once. Nothing of a bad one, or of one that we cannot use, is kept. */
 export async function storeWebhook(
   ctx: DispatchCtx,
   rawBody: Buffer,
@@ -44,7 +45,11 @@ export async function storeWebhook(
   now: Date,
 ): Promise<StoredWebhook> {
   const reading = ctx.verifyWebhook(rawBody, signature, now);
-  if (!reading.ok) return { stored: false, reason: reading.reason };
+  if (!reading.ok) {
+    const unused = reading.reason === "unreadable";
+    if (unused) ctx.log.info({ bytes: rawBody.length }, "a webhook of a form that we have no use for");
+    return { stored: false, why: unused ? "unused" : "forged", reason: reading.reason };
+  }
   const { event } = reading;
   const inserted = await ctx.db.sql<{ event_id: string }>(
     "dispatch_store_webhook",

@@ -36,6 +36,7 @@ export interface Metrics {
   runEnded(state: string): void;
   /** Something was asked for that authority forbids; the words are in docs/metrics.md. */
   forbidden(what: string): void;
+  webhookUnused(): void;
   incidentOpened(kind: string): void;
   modelCalled(outcome: string, ms: number): void;
   modelSpent(spend: { inputTokens: number; outputTokens: number; microUsd: bigint }): void;
@@ -89,6 +90,11 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   ]);
   const runsEnded = counter("runs_ended_total", "Runs that ended, by end state", ["state"]);
   const forbidden = counter("forbidden_attempts_total", "Attempts that authority forbids, refused", ["what"]);
+  const webhooksUnused = counter(
+    "webhooks_unused_total",
+    "Webhooks with a good signature and of a form that is of no use here",
+    [],
+  );
   const incidents = counter("incidents_total", "Incidents opened", ["kind"]);
   const model = seconds("model_call_seconds", "Calls of the model by outcome", ["outcome"]);
   const tokens = counter("model_tokens_total", "Tokens used by the model", ["direction"]);
@@ -124,6 +130,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     providerCalled: (kind, outcome, ms) => provider.observe({ kind, outcome }, ms / MS),
     runEnded: (state) => runsEnded.inc({ state }),
     forbidden: (what) => forbidden.inc({ what }),
+    webhookUnused: () => webhooksUnused.inc(),
     incidentOpened: (kind) => incidents.inc({ kind }),
     modelCalled: (outcome, ms) => model.observe({ outcome }, ms / MS),
     modelSpent: ({ inputTokens, outputTokens, microUsd }) => {

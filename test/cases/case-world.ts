@@ -173,7 +173,7 @@ function build(h: Harness, client: Payments, payments: SandboxUnderTest, timing:
     },
     hear: async (ctx, body, signature) => {
       const stored = await storeWebhook(ctx, body, signature, systemClock.now());
-      if (!stored.stored) return 400;
+      if (!stored.stored) return stored.why === "forged" ? 400 : 200;
       await processWebhook(ctx, stored.eventId);
       return 200;
     },

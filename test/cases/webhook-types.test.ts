@@ -1,4 +1,4 @@
-/** Signed webhooks whose fields have other types than Stripe's: stored and judged, or refused with a reason; never an error of ours. */
+/** Signed webhooks whose fields have other types than Stripe's: stored and judged, or of no use; never an error of ours. */
 import fc from "fast-check";
 import { beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
@@ -93,13 +93,13 @@ it("whatever a field of it holds, a webhook is answered", { timeout: 120_000 }, 
       let at = payload;
       for (const key of path.slice(0, -1)) at = at[key] as Payload;
       at[path.at(-1) ?? ""] = value;
-      expect([200, 400]).toContain(await heard(payload));
+      expect(await heard(payload)).toBe(200);
     }),
     { numRuns: 200 },
   );
   await fc.assert(
     fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (value) => {
-      expect([200, 400]).toContain(await heard(value));
+      expect(await heard(value)).toBe(200);
     }),
     { numRuns: 50 },
   );

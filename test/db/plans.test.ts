@@ -133,7 +133,7 @@ it("no table that grows is read as a whole", async () => {
       apiUrl: "http://127.0.0.1:9",
       clock: systemClock,
     }),
-    verifyWebhook: () => ({ ok: false, reason: "nobody sends webhooks here" }),
+    verifyWebhook: () => ({ ok: false, reason: "no_signature" }),
     refundContract: providerContract("key-ttl").ledger,
     providerTimeoutMs: 1_000,
     worker: "plans",

@@ -54,7 +54,7 @@ async function build(h: Harness, client: Payments, payments: SandboxUnderTest): 
     timing,
     approvals: h.ctx,
     provider: client,
-    verifyWebhook: () => ({ ok: false, reason: "not used" }),
+    verifyWebhook: () => ({ ok: false, reason: "no_signature" }),
     localEffect: async () => ({ ok: false, code: "none", detail: "none" }),
     log: h.ctx.log,
     worker: "test",

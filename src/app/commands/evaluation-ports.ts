@@ -21,7 +21,7 @@ export function deskPorts(config: Config<never>, freshLedger: DeskPorts["freshLe
         notices: parts.notices,
         directory: parts.directory,
         provider: parts.provider,
-        verifyWebhook: () => ({ ok: false, reason: "nobody sends webhooks here" }),
+        verifyWebhook: () => ({ ok: false, reason: "no_signature" }),
         log,
         metrics,
         tracer: NO_TRACER,

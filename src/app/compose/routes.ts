@@ -16,7 +16,9 @@ export interface Readiness {
 export function routes(parts: { dispatch: DispatchCtx; metrics: Metrics; readiness: Readiness }): HttpRoutes {
   return {
     "POST /webhooks/stripe": async (req, res) => {
-      if ((await stripeWebhook(parts.dispatch, req, res)) === "forged") parts.metrics.forbidden("webhook");
+      const came = await stripeWebhook(parts.dispatch, req, res);
+      if (came === "forged") parts.metrics.forbidden("webhook");
+      if (came === "unused") parts.metrics.webhookUnused();
     },
     "GET /healthz": (_req, res) => answer(res, 200, { ok: true }),
     "GET /readyz": async (_req, res) => {
@@ -31,12 +33,15 @@ export function routes(parts: { dispatch: DispatchCtx; metrics: Metrics; readine
   };
 }
 
-/** Acknowledged once it is stored, and only then; a bad signature stores nothing. */
+/**
+ * Acknowledged once it is stored; a bad signature stores nothing. What comes from the provider and is of no use is acknowledged, too: it
+ * would only come again, and in the end the provider would switch the endpoint off.
+ */
 async function stripeWebhook(
   dispatch: DispatchCtx,
   req: IncomingMessage,
   res: ServerResponse,
-): Promise<"answered" | "forged"> {
+): Promise<"answered" | "unused" | "forged"> {
   const body = await readBody(req);
   if (body === null) {
     answer(res, 413, { error: "the body is larger than 1 MiB" });
@@ -53,8 +58,9 @@ async function stripeWebhook(
     answer(res, 200, { received: true });
     return "answered";
   }
-  answer(res, 400, { error: stored.reason });
-  return "forged";
+  if (stored.why === "unused") answer(res, 200, { received: true });
+  else answer(res, 400, { error: stored.reason });
+  return stored.why;
 }
 
 async function readBody(req: IncomingMessage): Promise<Buffer | null> {

@@ -90,7 +90,10 @@ export interface ProviderEvent {
   payload: JsonObject;
 }
 
-export type WebhookReading = { ok: true; event: ProviderEvent } | { ok: false; reason: string };
+/** `unreadable`: it comes from the provider, and is of a form that we have no use for. With any other reason it may be anybody's. */
+export type WebhookReading =
+  | { ok: true; event: ProviderEvent }
+  | { ok: false; reason: "unreadable" | "no_signature" | "bad_signature" | "too_old" | "too_new" };
 
 /** Checks the signature over the exact bytes and reads the event. Never throws. */
 export type VerifyWebhook = (rawBody: Buffer, signature: string | undefined, now: Date) => WebhookReading;

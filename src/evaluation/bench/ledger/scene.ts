@@ -134,7 +134,7 @@ export function productOn(
     db,
     ...ports,
     provider,
-    verifyWebhook: () => ({ ok: false, reason: "nobody sends webhooks here" }),
+    verifyWebhook: () => ({ ok: false, reason: "no_signature" }),
     refundContract: providerContract("key-ttl").ledger,
     providerTimeoutMs: CALL_MS,
     worker: "bench",
