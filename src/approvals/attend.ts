@@ -23,8 +23,20 @@ import {
   GATE_RETRY_MS,
 } from "./tunables.js";
 
+// $1 rows. Pending, and nobody would look before it is too late: nothing of ours takes that away or puts it off beyond the deadline.
+const FORGOTTEN = `
+UPDATE approvals a SET due_at = countersign_now()
+FROM (SELECT f.id FROM approvals f WHERE f.state = 'PENDING' AND (f.due_at IS NULL OR f.due_at > f.expires_at) LIMIT $1::int) x
+WHERE a.id = x.id RETURNING a.id`;
+
 /** Attends to up to `limit` approvals that are due, oldest first. Returns how many were looked at. */
 export async function attendDue(ctx: ApprovalsContext, options: { limit: number }): Promise<number> {
+  const forgotten = await ctx.db.sql<{ id: ApprovalId }>("approvals.forgotten", FORGOTTEN, [options.limit]);
+  if (forgotten.length > 0)
+    ctx.log.error(
+      { approvals: forgotten.map(({ id }) => id) },
+      "when these approvals are due was changed in the database; they are looked at now",
+    );
   const due = await ctx.db.sql<{ id: ApprovalId }>(
     "approvals.due",
     `SELECT id FROM approvals WHERE due_at IS NOT NULL AND due_at <= countersign_now() ORDER BY due_at, id LIMIT $1`,

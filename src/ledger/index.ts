@@ -77,6 +77,7 @@ export {
 export {
   dueOperations,
   dueToTake,
+  makeForgottenDue,
   restQuarantined,
   restUntaken,
   settleReconcile,

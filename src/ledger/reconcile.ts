@@ -118,6 +118,46 @@ export async function takeDue(ctx: LedgerCtx, request: { worker: string; limit: 
   });
 }
 
+/**
+ * $1 milliseconds beyond which nothing of ours puts off a look, $2 rows. What a machine should look at and nobody would, because when it is
+ * due was taken away or put off by hand; what waits for its time to undo may wait that much longer. Both readings by an index that holds
+ * little or nothing.
+ */
+const FORGOTTEN = `
+UPDATE operations o SET due_at = countersign_now()
+FROM (
+  (SELECT n.id FROM operations n
+   WHERE n.due_at IS NULL AND n.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED') LIMIT $2::int)
+  UNION ALL
+  (SELECT f.id FROM operations f
+   WHERE f.due_at IS NOT NULL AND f.due_at > countersign_now() + $1::bigint * interval '1 millisecond'
+     AND f.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')
+     AND NOT (f.status = 'PREPARED' AND COALESCE(f.due_at <= f.not_before + $1::bigint * interval '1 millisecond', false)) LIMIT $2::int)
+) x
+WHERE o.id = x.id RETURNING o.id`;
+
+/** Added to the longest time after which anything is looked at again. */
+const FORGOTTEN_MARGIN_MS = 3_600_000;
+
+/** Makes such operations due now, and returns them. */
+export async function makeForgottenDue(
+  on: SqlRunner,
+  { timing }: Pick<LedgerCtx, "timing">,
+  options: { limit: number },
+): Promise<OperationId[]> {
+  const longestMs = Math.max(
+    timing.quarantineRepostMs,
+    timing.reconcileMaxMs,
+    timing.leaseMs,
+    UNTAKEN_REST_MS,
+  );
+  const rows = await on.sql<{ id: OperationId }>("ledger.forgotten", FORGOTTEN, [
+    longestMs + FORGOTTEN_MARGIN_MS,
+    options.limit,
+  ]);
+  return rows.map(({ id }) => id);
+}
+
 /** $1 rows. What `takeDue` would take. */
 const DUE_TO_TAKE = `
 SELECT o.id FROM operations o

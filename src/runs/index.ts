@@ -28,6 +28,7 @@ export {
   getTicket,
   type ListedRun,
   listRuns,
+  makeForgottenRunsDue,
   type RunList,
   ticketOfThread,
   viewRun,

@@ -162,6 +162,17 @@ export async function listRuns(
   };
 }
 
+/** $1 rows. At work, and due at no time: somebody took that away in the database. */
+const FORGOTTEN = `
+UPDATE runs r SET due_at = countersign_now()
+FROM (SELECT f.id FROM runs f WHERE f.due_at IS NULL AND f.state IN ('queued', 'running') LIMIT $1::int) x
+WHERE r.id = x.id RETURNING r.id`;
+
+/** Makes such runs due now, and returns them. */
+export async function makeForgottenRunsDue(db: SqlRunner, limit: number): Promise<RunId[]> {
+  return (await db.sql<{ id: RunId }>("runs.forgotten", FORGOTTEN, [limit])).map((row) => row.id);
+}
+
 /** Runs that somebody must look at now, longest due first. */
 export async function dueRuns(db: SqlRunner, limit: number): Promise<RunId[]> {
   const rows = await db.sql<{ id: RunId }>(

@@ -5,7 +5,7 @@
 import pg from "pg";
 import { expect, it } from "vitest";
 import { systemClock, systemIds } from "../../src/app/system.js";
-import { getApproval, listPending } from "../../src/approvals/index.js";
+import { attendDue, getApproval, listPending } from "../../src/approvals/index.js";
 import { PLAN_ONCE } from "../../src/db/connect.js";
 import { dueWebhooks } from "../../src/dispatch/index.js";
 import type { SqlRunner } from "../../src/domain/ports/database.js";
@@ -18,6 +18,7 @@ import { releaseOf } from "../../src/ledger/authority-release.js";
 import {
   authorityOf,
   dueOperations,
+  dueToTake,
   eventsOf,
   evidenceOf,
   findIncidents,
@@ -34,8 +35,9 @@ import {
 } from "../../src/ledger/index.js";
 import { findOperation } from "../../src/ops/find.js";
 import { createPayments } from "../../src/payments/index.js";
+import { remindForgotten } from "../../src/reconcile/index.js";
 import { missingWords } from "../../src/reconcile/missing-words.js";
-import { dueRuns, listRuns, viewRun } from "../../src/runs/index.js";
+import { dueRuns, listRuns, makeForgottenRunsDue, viewRun } from "../../src/runs/index.js";
 import { verifyRun } from "../../src/runs/verify.js";
 import { findOrder, getCustomer, ordersOf, subscriptionsOf } from "../../src/shop/index.js";
 import { dueArrivals } from "../../src/slack/inbox/store.js";
@@ -139,6 +141,10 @@ it("no table that grows is read as a whole", async () => {
     worker: "plans",
     onCard: () => {},
   });
+  await remindForgotten(reconciling, { limit: 10 });
+  await dueToTake(reconciling.db, { limit: 10 });
+  await makeForgottenRunsDue(on, 10);
+  await attendDue({ ...reconciling.approvals, db: on }, { limit: 10 });
   await missingWords(reconciling, { since: new Date(0) });
   await missingWords(reconciling, { paymentIntent: "pi_1" });
   expect(heard.length).toBeGreaterThan(35);

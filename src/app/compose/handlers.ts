@@ -18,11 +18,12 @@ import { checkTrips, type OpsContext, showSwitches } from "../../ops/index.js";
 import {
   reconcileDue,
   reconcileOne,
+  remindForgotten,
   repostQuarantined,
   sendIfAuthorised,
   sweepOrphans,
 } from "../../reconcile/index.js";
-import { dueRuns } from "../../runs/index.js";
+import { dueRuns, makeForgottenRunsDue } from "../../runs/index.js";
 import {
   dueArrivals,
   dueCards,
@@ -141,6 +142,13 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "reconcile",
       everyMs: reconcileEveryMs,
       pass: async () => {
+        await remindForgotten(contexts.reconcile, { limit: SWEEP_LIMIT });
+        const runs = await makeForgottenRunsDue(db, SWEEP_LIMIT);
+        if (runs.length > 0)
+          contexts.dispatch.log.error(
+            { runs },
+            "when these runs are due was taken away in the database; they are due now",
+          );
         await reconcileDue(contexts.reconcile, { limit: RECONCILE_LIMIT });
       },
     },
