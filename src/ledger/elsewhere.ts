@@ -16,6 +16,7 @@ import type { LedgerCtx } from "./context.js";
 import { seenAndNotListed, unexplainedRefunds } from "./elsewhere-reads.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
+import { confirmedOnWord } from "./on-word.js";
 import { recordSubjectEvent } from "./subject-events.js";
 
 interface PaymentRow {
@@ -257,10 +258,21 @@ interface Finding {
   readonly version: bigint;
 }
 
+/** $1 references. What rests on a word is judged by it. */
+const CONFIRMED_BY = `
+SELECT 1 FROM operations o WHERE o.provider_ref = ANY($1::text[]) AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND NOT ${confirmedOnWord("o")}
+LIMIT 1`;
+
+async function anyConfirmed(tx: Tx, uncovered: readonly Uncovered[]): Promise<boolean> {
+  const refs = uncovered.map(({ effect }) => effect.ref);
+  return (await tx.sql("ledger.confirmed_by", CONFIRMED_BY, [refs])).length > 0;
+}
+
 async function tellMore(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
   const { payment, foreign, elsewhere, overdrawn, version } = finding;
-  // Those under an operation's id are a duplicate's or an orphan's incident.
-  const toldApart = foreign.every(({ effect }) => effect.operationId !== null);
+  // Those under an operation's id are a duplicate's or an orphan's incident, unless one is the effect that confirmed it and has grown since.
+  const named = foreign.filter(({ effect }) => effect.operationId !== null);
+  const toldApart = named.length === foreign.length && !(await anyConfirmed(tx, named));
   if (toldApart && !overdrawn) return;
   await openIncident(tx, ctx, {
     kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
