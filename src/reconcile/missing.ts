@@ -33,9 +33,27 @@ const ON_PAYMENT = confirmedAndNotListed(
   "o.order_id = (SELECT order_id FROM payments WHERE payment_intent = $1)",
 );
 
+/** The last operation of a scope that was asked for when the time was over, by the process's database. A new process begins anew. */
+const STOPPED = new WeakMap<object, Map<string, OperationId>>();
+
+function stoppedIn(db: object): Map<string, OperationId> {
+  const known = STOPPED.get(db) ?? new Map<string, OperationId>();
+  STOPPED.set(db, known);
+  return known;
+}
+
+/** `rows`, the newest first, beginning with those that are older than the one at which the pass before stopped. */
+function fromWhereItStopped<R extends { readonly id: OperationId }>(
+  rows: readonly R[],
+  at: OperationId | undefined,
+): readonly R[] {
+  const start = at === undefined ? 0 : rows.findIndex(({ id }) => id < at);
+  return start <= 0 ? rows : [...rows.slice(start), ...rows.slice(0, start)];
+}
+
 /**
- * Confirmed, older than the list's lag, not listed and not told of before: asked for by its reference before it is missed. Returns how
- * many there were.
+ * Confirmed, older than the list's lag, not listed and not told of before: asked for by its reference before it is missed. However many
+ * they are, they have one call's time; the next pass goes on where this one stopped. Returns how many were missing.
  */
 export async function missingEffects(
   ctx: ReconcileCtx,
@@ -50,10 +68,20 @@ export async function missingEffects(
     "since" in scope ? SINCE : ON_PAYMENT,
     ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, MISSED_LIMIT, listed],
   );
+  const signal = AbortSignal.timeout(ctx.timing.providerTimeoutMs);
+  const stopped = stoppedIn(ctx.db);
+  const place = "since" in scope ? "since" : scope.paymentIntent;
   const ended = new Map(effects.filter(isDead).map((effect) => [effect.ref, effect]));
   let missing = await missingWords(ctx, scope);
-  for (const row of rows) {
-    const reading = await ctx.provider.read(row.provider_ref, { timeoutMs: ctx.timing.providerTimeoutMs });
+  const order = fromWhereItStopped(rows, stopped.get(place));
+  stopped.delete(place);
+  for (const row of order) {
+    if (signal.aborted) break;
+    const reading = await ctx.provider.read(row.provider_ref, {
+      timeoutMs: ctx.timing.providerTimeoutMs,
+      signal,
+    });
+    if (signal.aborted) stopped.set(place, row.id);
     // Where it cannot be asked for by its reference, the list that shows it as failed is the provider's word.
     const shown = ended.get(row.provider_ref);
     if (reading.read === "failed" ? shown === undefined : !reading.effects.every(isDead)) continue;

@@ -403,3 +403,72 @@ describe("refunds that were seen elsewhere, that a list does not show and that t
     ]);
   });
 });
+
+describe("an effect that confirmed an operation and shows a larger amount later", () => {
+  it("what is more counts as gone, on-call hears of it once, and the operation stays done", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const ctx = w.worker("w");
+    const id = await w.prepared("ORD-1", 2_000n);
+    expect(await w.work(ctx, id)).toMatchObject({ status: "CONFIRMED" });
+    const growing: ReconcileCtx = {
+      ...ctx,
+      provider: {
+        ...ctx.provider,
+        list: async (...asked) => {
+          const listing = await ctx.provider.list(...asked);
+          if (listing.read !== "complete") return listing;
+          return { ...listing, effects: listing.effects.map((one) => ({ ...one, amountMinor: 3_500n })) };
+        },
+      },
+    };
+    for (const reader of [ctx, growing, growing]) {
+      await refreshBalance(reader, { paymentIntent: "pi_ORD-1", providerSubscription: null });
+    }
+    expect(await books()).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 1_500 });
+    expect(await kinds()).toEqual(["refunded_elsewhere"]);
+    expect(await w.now(id)).toMatchObject({ status: "CONFIRMED" });
+    await w.intact();
+  });
+});
+
+describe("confirmed refunds that a list does not show and that the provider does not answer for", () => {
+  it("are asked for within one call's time, and the next pass goes on with the others", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const ids: OperationId[] = [];
+    for (const amount of [1_000n, 1_100n, 1_200n]) {
+      const id = await w.prepared("ORD-1", amount);
+      expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
+      ids.push(id);
+    }
+    const refs = await Promise.all(ids.map(async (id) => (await w.now(id)).providerRef ?? ""));
+    await w.advance(700_000);
+    const ctx = w.worker("s");
+    const asked: string[] = [];
+    const hanging: ReconcileCtx = {
+      ...ctx,
+      timing: { ...ctx.timing, providerTimeoutMs: 50 },
+      provider: {
+        ...ctx.provider,
+        listSince: async () => ({ read: "complete", effects: [], balance: null, readAt: systemClock.now() }),
+        list: async () => ({
+          read: "failed",
+          reason: "timeout",
+          detail: "The provider did not answer in time.",
+        }),
+        read: async (ref, { signal }) => {
+          asked.push(ref);
+          if (signal !== undefined && !signal.aborted) await once(signal, "abort");
+          return { read: "failed", reason: "timeout", detail: "The provider did not answer in time." };
+        },
+      },
+    };
+    const passes: string[][] = [];
+    for (let pass = 0; pass < 4; pass += 1) {
+      await sweepOrphans(hanging);
+      passes.push(asked.splice(0));
+    }
+    const [oldest, middle, newest] = refs;
+    expect(passes).toEqual([[newest], [middle], [oldest], [newest]]);
+    expect(await kinds()).toEqual([]);
+  });
+});
