@@ -32,21 +32,33 @@ export async function voidFor(
   return ended.operation;
 }
 
-/** The row is not the one that was decided on: on-call hears of it, once. */
+/** $1 operation. How often on-call was told of it, and whether that is still open. */
+const TOLD_BEFORE = `
+SELECT count(*)::int AS times, COALESCE(bool_or(status = 'open'), false) AS open FROM incidents WHERE operation_id = $1 AND kind = 'row_changed'`;
+
+/**
+ * The row is not the one that was decided on: on-call hears of it, once; and again when it was closed and is still, or anew, not as the
+ * log tells it.
+ */
 export async function reportChanged(
   ctx: DispatchCtx,
   operation: Operation,
   problems: readonly string[],
 ): Promise<void> {
-  const { first } = await ctx.db.tx((tx) =>
-    openIncident(tx, ctx, {
+  const { first } = await ctx.db.tx(async (tx) => {
+    const [told] = await tx.sql<{ times: number; open: boolean }>("dispatch_told_changed", TOLD_BEFORE, [
+      operation.id,
+    ]);
+    if (told?.open === true) return { first: false };
+    const times = told?.times ?? 0;
+    return openIncident(tx, ctx, {
       kind: "row_changed",
-      dedupeKey: `row_changed:${operation.id}`,
+      dedupeKey: times === 0 ? `row_changed:${operation.id}` : `row_changed:${operation.id}:${times + 1}`,
       operationId: operation.id,
       paymentId: null,
       detail: { problems: [...problems] },
-    }),
-  );
+    });
+  });
   if (first)
     ctx.log.error({ operation: operation.id, problems }, "an operation's row was changed in the database");
 }

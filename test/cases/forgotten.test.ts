@@ -1,6 +1,7 @@
 /** When a row is due was changed by hand, so that nobody would look at it again: it is looked at, and somebody hears of it. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { attendDue } from "../../src/approvals/index.js";
+import { closeIncident } from "../../src/ledger/index.js";
 import { remindForgotten } from "../../src/reconcile/index.js";
 import { makeForgottenRunsDue } from "../../src/runs/index.js";
 import { onlyApproval } from "../approvals/steps.js";
@@ -96,4 +97,28 @@ it("ended operations, and one whose time to undo is long, are left alone", async
   );
   expect(await remindForgotten(ctx, LIMIT)).toBe(0);
   expect(await kinds()).toEqual([]);
+});
+
+it("an operation whose row is still not as the log tells it when its incident was closed: on-call hears again, one at a time", async () => {
+  const ctx = w.worker("w");
+  const id = await w.prepared("ORD-1", 2_000n);
+  await writeByHand(w.db, id, "UPDATE operations SET event_count = event_count + 1 WHERE id = $1");
+  const told = async (): Promise<readonly { id: string; status: string }[]> =>
+    w.db.sql(
+      undefined,
+      "SELECT id, status FROM incidents WHERE kind = 'row_changed' ORDER BY created_at, id",
+    );
+  const look = async (): Promise<void> => {
+    await w.advance(120_000);
+    await w.look(ctx, id);
+  };
+  await look();
+  await look();
+  const [first] = await told();
+  expect(await told()).toEqual([{ id: first?.id, status: "open" }]);
+  await w.db.tx((tx) => closeIncident(tx, ctx, { id: first?.id ?? "", by: "U_ONC1", reason: "mended" }));
+  await look();
+  await look();
+  expect((await told()).map(({ status }) => status)).toEqual(["closed", "open"]);
+  expect(await w.posts()).toEqual([]);
 });
