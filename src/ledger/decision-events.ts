@@ -1,6 +1,7 @@
 /** What the log is told of people's decisions as they are given, before anything comes of them: approvals and votes, and proposals. */
 import type { Tx } from "../db/connect.js";
 import type { ApprovalId, OperationId } from "../domain/ids.js";
+import { dataIn } from "./audit-check.js";
 import { recordSubjectEvent } from "./subject-events.js";
 import { actorName, textName } from "./subjects.js";
 import { REFUSED_BY, type Resolution } from "./types.js";
@@ -59,6 +60,25 @@ export async function recordProposed(tx: Tx, proposal: Resolution): Promise<void
       evidence: await textName(tx, proposal.evidenceRef),
     },
   });
+}
+
+/** $1 subject. */
+const PROPOSED =
+  "SELECT e.actor, e.body FROM operation_events e WHERE e.subject = $1 AND e.type = 'resolution_proposed' LIMIT 1";
+
+/** Whether the log tells that this person proposed just this: a row alone is nobody's decision for a second person to agree to. */
+export async function proposalIsTold(tx: Tx, proposal: Resolution): Promise<boolean> {
+  const [told] = await tx.sql<{ actor: string; body: string }>("ledger.told_proposal", PROPOSED, [
+    `resolution:${proposal.id}`,
+  ]);
+  if (told === undefined || told.actor !== (await actorName(tx, `slack:${proposal.by}`))) return false;
+  const data = dataIn(told.body);
+  return (
+    data["operation"] === proposal.operationId &&
+    data["verb"] === proposal.verb &&
+    data["reason"] === (await textName(tx, proposal.reason)) &&
+    data["evidence"] === (await textName(tx, proposal.evidenceRef))
+  );
 }
 
 /** How it ended, and by whom. Joins the transaction that ends it. */

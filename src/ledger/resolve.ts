@@ -25,9 +25,10 @@ import { anothersEffect } from "./anothers-effect.js";
 import { attemptFacts } from "./attempts.js";
 import { sendTerms } from "./claim.js";
 import type { LedgerCtx } from "./context.js";
-import { recordProposed } from "./decision-events.js";
+import { proposalIsTold, recordProposed } from "./decision-events.js";
 import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
+import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
 import { endIfStale, endProposal } from "./proposals.js";
@@ -130,6 +131,7 @@ async function second(
     const resolution = await endProposal(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
     return { outcome: "disagreed", resolution };
   }
+  if (!(await proposalIsTold(tx, now))) return untold(tx, ctx, operation, now);
   const { evidenceRef } = proposal;
   const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {
@@ -158,6 +160,24 @@ async function second(
     operationVersion: applied.version,
   });
   return { outcome: "applied", resolution, operation: applied };
+}
+
+/** What nobody proposed is agreed to by nobody: on-call hears of it, and asks anew. */
+async function untold(
+  tx: Tx,
+  ctx: LedgerCtx,
+  operation: Operation,
+  proposal: Resolution,
+): Promise<SecondResult> {
+  await openIncident(tx, ctx, {
+    kind: "row_changed",
+    dedupeKey: `row_changed:${proposal.id}`,
+    operationId: operation.id,
+    paymentId: null,
+    detail: { problems: ["the log does not tell that a person asked for what a second one was to agree to"] },
+  });
+  await endProposal(tx, ctx, proposal, { state: "superseded", second: null });
+  return { outcome: "overtaken", by: null, operation };
 }
 
 /** $1 operation. */

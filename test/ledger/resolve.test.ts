@@ -446,3 +446,34 @@ describe("two people at once", () => {
     expect(await intact(ctx.db)).toEqual([]);
   });
 });
+
+describe("a proposal that was written by hand", () => {
+  test.each([
+    ["by nobody that the log knows", "id = 'res_forged'"],
+    ["in another person's name", "by = 'U_ONC3'"],
+    ["with another verb", "verb = 'retry'"],
+    ["with another evidence", "evidence_ref = 're_other'"],
+    ["with another reason", "reason = 'a better one'"],
+  ])("%s is no decision that a second person could agree to", async (_how, change) => {
+    const ctx = await openShop(database.db);
+    const parked = await inState(ctx, "QUARANTINED");
+    const proposed = await ask(ctx, parked, { verb: "reject", needsSecond: true });
+    if (proposed.outcome !== "needs_second") throw new Error(proposed.outcome);
+    const rows = await ctx.db.sql<{ id: string }>(undefined, `UPDATE resolutions SET ${change} RETURNING id`);
+    const before = await reread(ctx.db, parked);
+    const agreed = await ledger.secondResolve(ctx, {
+      resolutionId: rows[0]?.id ?? "",
+      by: "U_ONC2",
+      verdict: "agree",
+      note: null,
+      probe: { says: "absent" },
+    });
+    expect(agreed).toMatchObject({ outcome: "overtaken", by: null });
+    expect(await reread(ctx.db, parked)).toEqual(before);
+    expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 2000n });
+    const { rows: open } = await ledger.listIncidents(ctx.db, {});
+    expect(open).toMatchObject([{ kind: "row_changed", operationId: parked.id }]);
+    const [row] = await ctx.db.sql<{ state: string }>(undefined, "SELECT state FROM resolutions");
+    expect(row).toEqual({ state: "superseded" });
+  });
+});
