@@ -6,7 +6,7 @@ import { INBOX_LEASE_MS, storeArrival } from "../../src/slack/inbox/store.js";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
 import { hold } from "./support/held.js";
-import { answers, readable } from "./support/see.js";
+import { answers, calls, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
 import { interactionForm, type Signed, sendSigned } from "./support/signed.js";
 import { withoutDatabase } from "./support/without-database.js";
@@ -557,15 +557,20 @@ describe("a process that dies after the acknowledgement", () => {
 
 describe("a click that was written into the table, and not clicked", () => {
   test.each([
-    ["without a seal", "UPDATE slack_inbox SET seal = NULL WHERE id = 'inb_1'"],
-    ["with a seal of its own making", "UPDATE slack_inbox SET seal = repeat('0', 64) WHERE id = 'inb_1'"],
-    ["under another id", "UPDATE slack_inbox SET id = 'inb_2' WHERE id = 'inb_1'"],
+    ["without a seal", "U_SUP1", "UPDATE slack_inbox SET seal = NULL WHERE id = 'inb_1'"],
+    [
+      "with a seal of its own making",
+      "U_SUP1",
+      "UPDATE slack_inbox SET seal = repeat('0', 64) WHERE id = 'inb_1'",
+    ],
+    ["under another id", "U_SUP1", "UPDATE slack_inbox SET id = 'inb_2' WHERE id = 'inb_1'"],
     [
       "as another person",
+      "U_SUP2",
       `UPDATE slack_inbox SET body = jsonb_set(body, '{user,id}', '"U_SUP2"') WHERE id = 'inb_1'`,
     ],
-    ["as another kind", "UPDATE slack_inbox SET kind = 'view' WHERE id = 'inb_1'"],
-  ])("%s decides nothing", async (_how, forge) => {
+    ["as another kind", "U_SUP1", "UPDATE slack_inbox SET kind = 'view' WHERE id = 'inb_1'"],
+  ])("%s decides nothing, and whoever it names hears of it once", async (_how, named, forge) => {
     const w = await clickLeftBehind();
     await database.db.sql(undefined, forge);
     await w.drain();
@@ -574,5 +579,10 @@ describe("a click that was written into the table, and not clicked", () => {
       await database.db.sql(undefined, "SELECT last_error FROM slack_inbox WHERE id IN ('inb_1', 'inb_2')"),
     ).toEqual([{ last_error: "refused: it is not what came from Slack" }]);
     expect(await database.db.sql(undefined, "SELECT state FROM approvals")).toEqual([{ state: "PENDING" }]);
+    await w.drain();
+    const told = calls(w.sandbox, "chat.postMessage").filter(({ args }) =>
+      String(args["text"]).includes("in your name"),
+    );
+    expect(told.map(({ args }) => args["channel"])).toEqual([named]);
   });
 });

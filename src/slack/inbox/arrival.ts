@@ -218,3 +218,10 @@ const without = (raw: JsonObject, keys: readonly string[]): JsonObject =>
 
 /** A unique index holds at most about 2700 bytes: longer keys become their digest. */
 const bounded = (key: string): string => (key.length <= 500 ? key : `digest:${sha256Hex(key)}`);
+
+/** Whoever clicked, sent a form or typed a command, as its payload says; null: it says nobody. */
+export function personOf(stored: JsonObject): string | null {
+  const { user, user_id: typedBy } = stored as { user?: { id?: unknown }; user_id?: unknown };
+  const id = user?.id ?? typedBy;
+  return typeof id === "string" ? id : null;
+}

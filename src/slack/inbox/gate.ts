@@ -18,7 +18,7 @@ import { withinMs } from "../../ops/index.js";
 import { clickOf, shortcutOf } from "../listeners/payload.js";
 import type { SlackIdentity } from "../settings.js";
 import type { SlackContext } from "../types.js";
-import { type Arrival, arrivalOf, type InboxKind } from "./arrival.js";
+import { type Arrival, arrivalOf, type InboxKind, personOf } from "./arrival.js";
 import { belongsToUs } from "./ours.js";
 import { type InboxRow, type Stored, storeArrival } from "./store.js";
 import type { TakeBack } from "./take-back.js";
@@ -196,13 +196,6 @@ async function storeInTime(deps: GateDeps, event: ReceiverEvent, arrival: Storab
   if (LEASED.has(arrival.kind)) deps.takeBack.add(id, storing, personOf(arrival.stored));
   else storing.catch(() => undefined);
   throw new Error(`the database took longer than ${STORE_DEADLINE_MS} ms`);
-}
-
-/** Whoever clicked, sent a form or typed a command. */
-function personOf(stored: JsonObject): string | null {
-  const { user, user_id: typedBy } = stored as { user?: { id?: unknown }; user_id?: unknown };
-  const id = user?.id ?? typedBy;
-  return typeof id === "string" ? id : null;
 }
 
 /** A database that was lost may have stored it; one that says what is wrong has not. */

@@ -14,8 +14,10 @@ import { conclude, retryDelayMs, TRIES_MAX, tryReply } from "../listeners/finish
 import { messageOf } from "../listeners/payload.js";
 import { deliver } from "../listeners/reply.js";
 import { messageArrived } from "../listeners/tickets.js";
+import { storeAnswer } from "../outbox/answer.js";
 import { publishHome } from "../outbox/home.js";
 import type { SlackContext } from "../types.js";
+import { personOf } from "./arrival.js";
 import { keepingArrival } from "./keep.js";
 import { claimArrival, finishArrival, type InboxRow, postponeArrival } from "./store.js";
 
@@ -28,12 +30,20 @@ export async function processInbox(ctx: SlackContext, id: string): Promise<void>
   await keepingArrival(ctx, row, () => processClaimed(ctx, row));
 }
 
-/** Written by hand, or stored before the bot's token became another one: nobody's click, whoever it names. */
+/** Written by hand, or stored before the bot's token became another one: nobody's click. Whoever it names hears of it. */
 async function refuse(ctx: SlackContext, row: InboxRow): Promise<void> {
   ctx.metrics.refused("not_as_it_came");
   ctx.log.error({ inbox: row.id, kind: row.kind }, "refused a stored arrival that did not come from Slack");
+  const userId = personOf(row.body);
+  if (userId !== null) {
+    const nowhere = { channelId: null, threadTs: null, responseUrl: null };
+    await storeAnswer(ctx, `refused:${row.id}`, { userId, ...nowhere, text: NOT_AS_IT_CAME });
+  }
   await finishArrival(ctx, row, "refused: it is not what came from Slack");
 }
+
+const NOT_AS_IT_CAME =
+  "Something in your name was stored here that cannot be shown to have come from Slack, so it was not carried out. If you have just clicked, sent or typed something that nothing came of, please do it again. If not, tell whoever is on call: somebody may have written to the database.";
 
 async function processClaimed(ctx: SlackContext, row: InboxRow): Promise<void> {
   switch (row.kind) {
