@@ -126,36 +126,41 @@ export async function takeDue(ctx: LedgerCtx, request: { worker: string; limit: 
 const FORGOTTEN = `
 UPDATE operations o SET due_at = countersign_now()
 FROM (
-  (SELECT n.id FROM operations n
+  (SELECT n.id, true AS gone FROM operations n
    WHERE n.due_at IS NULL AND n.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED') LIMIT $2::int)
   UNION ALL
-  (SELECT f.id FROM operations f
+  (SELECT f.id, false FROM operations f
    WHERE f.due_at IS NOT NULL AND f.due_at > countersign_now() + $1::bigint * interval '1 millisecond'
      AND f.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')
      AND NOT (f.status = 'PREPARED' AND COALESCE(f.due_at <= f.not_before + $1::bigint * interval '1 millisecond', false)) LIMIT $2::int)
 ) x
-WHERE o.id = x.id RETURNING o.id`;
+WHERE o.id = x.id RETURNING o.id, x.gone`;
 
 /** Added to the longest time after which anything is looked at again. */
 const FORGOTTEN_MARGIN_MS = 3_600_000;
+
+/** `gone`: it was due at no time; else later than anything of ours, as after a shorter setting, or by hand. */
+export interface Forgotten {
+  readonly id: OperationId;
+  readonly gone: boolean;
+}
 
 /** Makes such operations due now, and returns them. */
 export async function makeForgottenDue(
   on: SqlRunner,
   { timing }: Pick<LedgerCtx, "timing">,
   options: { limit: number },
-): Promise<OperationId[]> {
+): Promise<Forgotten[]> {
   const longestMs = Math.max(
     timing.quarantineRepostMs,
     timing.reconcileMaxMs,
     timing.leaseMs,
     UNTAKEN_REST_MS,
   );
-  const rows = await on.sql<{ id: OperationId }>("ledger.forgotten", FORGOTTEN, [
+  return on.sql<Forgotten & Record<string, unknown>>("ledger.forgotten", FORGOTTEN, [
     longestMs + FORGOTTEN_MARGIN_MS,
     options.limit,
   ]);
-  return rows.map(({ id }) => id);
 }
 
 /** $1 rows. What `takeDue` would take. */

@@ -3,13 +3,22 @@ import { reportChanged } from "../dispatch/index.js";
 import { getOperation, makeForgottenDue } from "../ledger/index.js";
 import type { ReconcileCtx } from "./context.js";
 
-/** Makes such operations due, tells on-call of each, and returns how many there were. */
+/**
+ * Makes such operations due, and returns how many there were. On-call hears of each whose due time is gone: nothing of ours takes it away.
+ * One that was put off is logged: a shorter setting of the longest wait puts off as well.
+ */
 export async function remindForgotten(ctx: ReconcileCtx, options: { limit: number }): Promise<number> {
-  const ids = await makeForgottenDue(ctx.db, ctx, options);
-  for (const id of ids) {
-    const operation = await getOperation(ctx.db, id);
+  const forgotten = await makeForgottenDue(ctx.db, ctx, options);
+  const putOff = forgotten.filter(({ gone }) => !gone).map(({ id }) => id);
+  if (putOff.length > 0)
+    ctx.log.error(
+      { operations: putOff },
+      "these operations were due later than anything is put off; they are due now",
+    );
+  for (const { id, gone } of forgotten) {
+    const operation = gone ? await getOperation(ctx.db, id) : null;
     if (operation === null) continue;
-    await reportChanged(ctx, operation, ["when it is to be looked at again was taken away or put off"]);
+    await reportChanged(ctx, operation, ["when it is to be looked at again was taken away"]);
   }
-  return ids.length;
+  return forgotten.length;
 }
