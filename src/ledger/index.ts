@@ -86,10 +86,10 @@ export {
 } from "./reconcile.js";
 export { reopen } from "./reopen.js";
 export { resend, sendAuthorised } from "./resend.js";
-export { appliedRetry, getResolution, openResolutionOf } from "./resolution-rows.js";
+export { answerShown, appliedRetry, getResolution, openResolutionOf } from "./resolution-rows.js";
 export { resolve, secondResolve } from "./resolve.js";
 export { settle } from "./settle.js";
 export { recordPolicyActivated } from "./subject-events.js";
 export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";
-export { REFUSED_BY } from "./types.js";
+export { AGREED_ON, REFUSED_BY, SHOWN_SINCE } from "./types.js";

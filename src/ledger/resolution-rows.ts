@@ -2,8 +2,15 @@
 import type { SqlRunner, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
-import type { JsonObject } from "../domain/json.js";
-import { REFUSED_BY, type Resolution, type ResolutionState, type ResolutionVerb } from "./types.js";
+import type { Json, JsonObject } from "../domain/json.js";
+import {
+  AGREED_ON,
+  REFUSED_BY,
+  type Resolution,
+  type ResolutionState,
+  type ResolutionVerb,
+  SHOWN_SINCE,
+} from "./types.js";
 
 interface Row {
   id: string;
@@ -83,6 +90,8 @@ export async function closeResolution(
     operationVersion?: bigint;
     /** Of a refusal at the agreement. */
     refusal?: { code: string; shown: JsonObject; other?: string };
+    /** Of an agreement that is carried out: what the provider answered then. */
+    agreedOn?: JsonObject;
   },
 ): Promise<Resolution | null> {
   const [row] = await tx.sql<Row>("ledger.close_resolution", CLOSE, [
@@ -92,9 +101,39 @@ export async function closeResolution(
     end.second?.verdict ?? null,
     end.second?.note ?? null,
     end.operationVersion ?? null,
-    JSON.stringify(end.refusal === undefined ? {} : { [REFUSED_BY]: end.refusal }),
+    JSON.stringify({
+      ...(end.refusal === undefined ? {} : { [REFUSED_BY]: end.refusal }),
+      ...(end.agreedOn === undefined ? {} : { [AGREED_ON]: end.agreedOn }),
+    }),
   ]);
   return row === undefined ? null : toResolution(row);
+}
+
+/** $1 resolution, $2 what is added to what was shown. Only a proposal that is still open. */
+const SHOW_ANEW = `
+UPDATE resolutions SET probe = probe || $2::jsonb, updated_at = countersign_now()
+WHERE id = $1 AND state = 'proposed'
+RETURNING ${COLUMNS}`;
+
+/** From now on its card shows this answer of the provider. null: it had ended. */
+export async function showAnew(
+  tx: Tx,
+  id: string,
+  answer: { shown: JsonObject; times: number },
+): Promise<Resolution | null> {
+  const [row] = await tx.sql<Row>("ledger.show_resolution_anew", SHOW_ANEW, [
+    id,
+    JSON.stringify({ [SHOWN_SINCE]: answer }),
+  ]);
+  return row === undefined ? null : toResolution(row);
+}
+
+/** What its card shows as the provider's answer, and how often that has changed. */
+export function answerShown({ probe }: Pick<Resolution, "probe">): { shown: Json; times: number } {
+  const since = probe[SHOWN_SINCE];
+  if (typeof since !== "object" || since === null || Array.isArray(since)) return { shown: probe, times: 0 };
+  const { shown, times } = since;
+  return { shown: shown ?? null, times: typeof times === "number" ? times : 0 };
 }
 
 export async function getResolution(on: SqlRunner, id: string): Promise<Resolution | null> {

@@ -20,6 +20,7 @@ import {
 } from "../domain/named-evidence.js";
 import type { Operation, OperationEventType } from "../domain/operation.js";
 import { judgeResolving, MADE_DIFFERENTLY, type Resolving } from "../domain/resolving.js";
+import { answerKind, answersAs } from "../domain/same-answer.js";
 import { announce } from "./announce.js";
 import { anothersEffect } from "./anothers-effect.js";
 import { attemptFacts } from "./attempts.js";
@@ -32,7 +33,14 @@ import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
 import { endIfStale, endProposal } from "./proposals.js";
-import { getResolution, insertResolution, movedSince, openResolutionOf } from "./resolution-rows.js";
+import {
+  answerShown,
+  getResolution,
+  insertResolution,
+  movedSince,
+  openResolutionOf,
+  showAnew,
+} from "./resolution-rows.js";
 import { actorName, textName } from "./subjects.js";
 import { move, type Patch } from "./transition.js";
 import type { Resolution, ResolveRequest, ResolveResult, SecondRequest, SecondResult } from "./types.js";
@@ -144,6 +152,8 @@ async function second(
     await endProposal(tx, ctx, proposal, { state: "refused", second: secondPerson, refusal: why });
     return refusal(safe, operation);
   }
+  const anew = await askAnew(tx, ctx, now, request);
+  if (anew !== null) return { outcome: "shown_anew", resolution: anew };
   const applied = await apply(tx, ctx, operation, {
     verb,
     by: proposal.by,
@@ -158,8 +168,31 @@ async function second(
     state: "applied",
     second: secondPerson,
     operationVersion: applied.version,
+    agreedOn: toJsonObject(request.probe),
   });
   return { outcome: "applied", resolution, operation: applied };
+}
+
+/**
+ * A person agrees to what the card said. Where the provider answers otherwise than that, the card says so first, and who agrees then has
+ * read it; an answer that says the same as the verb counts by itself. null: it is what the card said. The operation's row is locked.
+ */
+async function askAnew(
+  tx: Tx,
+  ctx: LedgerCtx,
+  proposal: Resolution,
+  { probe, seen = 0 }: SecondRequest,
+): Promise<Resolution | null> {
+  if (proposal.verb === "reopen" || answersAs(proposal.verb, probe)) return null;
+  const { shown, times } = answerShown(proposal);
+  const answer = toJsonObject(probe);
+  if (answerKind(shown) === answerKind(answer)) return seen === times ? null : proposal;
+  const anew = await showAnew(tx, proposal.id, { shown: answer, times: times + 1 });
+  if (anew === null)
+    throw new CountersignError("lost_lock", `resolution ${proposal.id} moved under its lock`);
+  await ctx.notices.touch(tx, { kind: "resolution", id: proposal.id });
+  await ctx.notices.touch(tx, { kind: "quarantine", id: proposal.operationId });
+  return anew;
 }
 
 /** What nobody proposed is agreed to by nobody: on-call hears of it, and asks anew. */

@@ -320,6 +320,15 @@ export type ResolutionState = "proposed" | "applied" | "disagreed" | "refused" |
 /** In a resolution's `probe`: why it was refused at the agreement (`code`), and what the provider showed then (`shown`). */
 export const REFUSED_BY = "refusedBy";
 
+/**
+ * In a resolution's `probe`: what the provider answered when a second person wanted to agree and it was another answer than the one shown
+ * (`shown`), and how often that happened (`times`). The request's card shows it since.
+ */
+export const SHOWN_SINCE = "shownSince";
+
+/** In a resolution's `probe`: what the provider answered at the agreement by which it was carried out. */
+export const AGREED_ON = "agreedOn";
+
 export interface Resolution {
   readonly id: string;
   readonly operationId: OperationId;
@@ -385,11 +394,15 @@ export interface SecondRequest {
   readonly verdict: "agree" | "disagree";
   readonly note: string | null;
   readonly probe: Evidence;
+  /** Of the card that was answered: how often the provider's answer on it had changed. Absent: never. */
+  readonly seen?: number;
 }
 
 export type SecondResult =
   | ResolveResult
   | { readonly outcome: "disagreed"; readonly resolution: Resolution }
+  /** The provider answers otherwise than the card that was agreed to said: nothing was done, and the card says it now. */
+  | { readonly outcome: "shown_anew"; readonly resolution: Resolution }
   /** Nobody agreed in time. */
   | { readonly outcome: "expired"; readonly resolution: Resolution };
 

@@ -26,7 +26,7 @@ export { operationsNamed } from "./find.js";
 export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { CONFIRMED_ON_WORD, isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";
-export { resolutionRemark, storedProbe, storedRefusal } from "./resolution-view.js";
+export { resolutionRemark, storedAnswers, storedRefusal } from "./resolution-view.js";
 export { showSwitches } from "./show-switch.js";
 export { type Doer, type TimelineEntry, timelineEntry } from "./timeline.js";
 export { checkTrips, type Trip } from "./trip.js";

@@ -2,8 +2,9 @@
 import { assertNever } from "../domain/assert-never.js";
 import { effectWords, fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
+import type { Json } from "../domain/json.js";
 import { remarkOn } from "../domain/named-evidence.js";
-import { REFUSED_BY, type Resolution } from "../ledger/index.js";
+import { AGREED_ON, answerShown, REFUSED_BY, type Resolution, SHOWN_SINCE } from "../ledger/index.js";
 import { refusedSentence } from "./not-safe.js";
 import { foundSentence } from "./timeline.js";
 import type { ProbeView, ResolutionView } from "./types.js";
@@ -17,7 +18,7 @@ export function resolutionView(row: Resolution): ResolutionView {
     by: row.by,
     reason: row.reason,
     evidenceRef: row.evidenceRef,
-    probe: storedProbe(row.probe),
+    ...storedAnswers(row.probe),
     refusal: storedRefusal(row.probe),
     secondBy: row.secondBy,
     secondVerdict: row.secondVerdict,
@@ -28,14 +29,18 @@ export function resolutionView(row: Resolution): ResolutionView {
 }
 
 /** Of a confirmation: how the word for it and what the provider showed differ; null: they do not. */
-export const resolutionRemark = ({
+export function resolutionRemark({
   verb,
   evidenceRef,
   probe,
-}: Pick<ResolutionView, "verb" | "evidenceRef" | "probe">): string | null =>
-  verb === "confirm" && probe !== null
-    ? remarkOn({ says: probe.says, ref: probe.providerRef }, evidenceRef)
+  shownSince,
+  agreedOn,
+}: Pick<ResolutionView, "verb" | "evidenceRef" | "probe" | "shownSince" | "agreedOn">): string | null {
+  const counts = agreedOn ?? shownSince ?? probe;
+  return verb === "confirm" && counts !== null
+    ? remarkOn({ says: counts.says, ref: counts.providerRef }, evidenceRef)
     : null;
+}
 
 /** What the provider said just now, in one sentence. */
 export function probeView(evidence: Evidence): ProbeView {
@@ -89,7 +94,7 @@ const described = (effect: ProviderEffect): string =>
   `${effectWords(effect)} (${effect.status.replaceAll("_", " ")})`;
 
 /** What the provider had said when the first person decided, as the row keeps it; null: nothing was kept. */
-export function storedProbe(stored: Resolution["probe"]): ProbeView | null {
+function storedProbe(stored: Resolution["probe"]): ProbeView | null {
   const says = stored["says"];
   if (typeof says !== "string") return null;
   const ref = stored["providerRef"] ?? refOf(stored["effect"]);
@@ -103,6 +108,23 @@ export function storedProbe(stored: Resolution["probe"]): ProbeView | null {
         : (foundSentence(stored) ?? `The provider said: ${says.replaceAll("_", " ")}.`),
   };
 }
+
+/** What the provider had answered when it was asked for, since, and at the agreement, as the row keeps it. */
+export function storedAnswers(
+  stored: Resolution["probe"],
+): Pick<ResolutionView, "probe" | "shownSince" | "shownTimes" | "agreedOn"> {
+  const { shown, times } = answerShown({ probe: stored });
+  const since = stored[SHOWN_SINCE] === undefined ? null : shown;
+  return {
+    probe: storedProbe(stored),
+    shownSince: answerIn(since),
+    shownTimes: times,
+    agreedOn: answerIn(stored[AGREED_ON] ?? null),
+  };
+}
+
+const answerIn = (stored: Json): ProbeView | null =>
+  typeof stored === "object" && stored !== null && !Array.isArray(stored) ? storedProbe(stored) : null;
 
 /** Why a request was refused at the agreement, and what the provider showed then, in sentences; null: it was not, or that was not kept. */
 export function storedRefusal(stored: Resolution["probe"]): string | null {

@@ -23,6 +23,7 @@ import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js"
 import { probeView, resolutionView } from "./resolution-view.js";
 import type {
   OpsUseCases,
+  ResolutionView,
   ResolveOutcome,
   ResolveRequest,
   ResolveVerb,
@@ -139,12 +140,23 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
     verdict: request.verdict,
     note: cutText(request.note?.trim() ?? "", TEXT_MAX_CHARS) || null,
     probe: evidence,
+    ...(request.seen === undefined ? {} : { seen: request.seen }),
   });
+  if (result.outcome === "shown_anew") {
+    const anew = resolutionView(result.resolution);
+    return { outcome: "shown_anew", resolution: anew, sentence: answersOtherwise(anew) };
+  }
   if (result.outcome === "disagreed") {
     return { outcome: "disagreed", resolution: resolutionView(result.resolution) };
   }
   if (result.outcome === "expired") return over(result.resolution, operation);
   return told(ctx, result, operation, evidence);
+}
+
+/** The person reads both answers: the one that they agreed to, and the one that holds. */
+function answersOtherwise({ probe, shownSince }: ResolutionView): string {
+  const first = probe === null ? "" : ` When it was asked for: ${probe.sentence}`;
+  return `Nothing was done yet, because the card said something else than the provider answers now: ${shownSince?.sentence ?? ""} The card says so now; press Agree there again if you agree to that.${first}`;
 }
 
 function over(resolution: ledger.Resolution, operation: Operation): SecondOutcome {

@@ -290,7 +290,14 @@ export interface ResolutionView {
   readonly by: string;
   readonly reason: string;
   readonly evidenceRef: string;
+  /** What the provider said when it was asked for. */
   readonly probe: ProbeView | null;
+  /** What it said since, where that was another answer: its card asks by this one. */
+  readonly shownSince: ProbeView | null;
+  /** How often the answer on its card has changed. */
+  readonly shownTimes: number;
+  /** What it said at the agreement by which it was carried out; null: it was not, or that was not kept. */
+  readonly agreedOn: ProbeView | null;
   /** Of a refusal at the agreement: what the provider showed then and why it was not done, in sentences. */
   readonly refusal: string | null;
   readonly secondBy: string | null;
@@ -359,11 +366,15 @@ export interface SecondRequest {
   readonly userId: string;
   readonly verdict: "agree" | "disagree";
   readonly note?: string | null;
+  /** Of the card that was clicked: `shownTimes`. Absent: its answer had never changed. */
+  readonly seen?: number;
 }
 
 export type SecondOutcome =
   | ResolveOutcome
-  | { readonly outcome: "disagreed"; readonly resolution: ResolutionView };
+  | { readonly outcome: "disagreed"; readonly resolution: ResolutionView }
+  /** The provider answers otherwise than the card that was agreed to said: nothing was done, and the card asks anew. */
+  | { readonly outcome: "shown_anew"; readonly resolution: ResolutionView; readonly sentence: string };
 
 export interface ReopenRequest {
   readonly ref: string;

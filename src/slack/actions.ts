@@ -6,7 +6,7 @@
 import type { ApprovalId, OperationId, RunId, TicketId } from "../domain/ids.js";
 import { isApprovalId, isOperationId, isRunId, isTicketId } from "../domain/ids.js";
 import { OPERATION_KINDS } from "../domain/operation.js";
-import type { FreezeKind, FreezeState } from "../ops/index.js";
+import type { FreezeKind, FreezeState, ResolutionView } from "../ops/index.js";
 
 export const ACTIONS = {
   approve: "approval.approve",
@@ -86,8 +86,15 @@ export function parseFurtherValue(value: string): { operationId: OperationId; ti
     : null;
 }
 
-export const parseResolutionValue = (value: string): string | null =>
-  /^res_[0-9a-f]{32}$/.test(value) ? value : null;
+/** `res_…` or `res_….2`: a request as its card showed it, with how often the provider's answer on it had changed. */
+export const resolutionValue = ({ id, shownTimes }: Pick<ResolutionView, "id" | "shownTimes">): string =>
+  shownTimes === 0 ? id : `${id}.${shownTimes}`;
+
+export function parseResolutionValue(value: string): { id: string; seen: number } | null {
+  const [, id, seen = "0"] = /^(res_[0-9a-f]{32})(?:\.([1-9]\d{0,8}))?$/.exec(value) ?? [];
+  return id === undefined ? null : { id, seen: Number(seen) };
+}
+
 export const parseIncidentValue = (value: string): string | null =>
   /^inc_[0-9a-f]{32}$/.test(value) ? value : null;
 

@@ -44,6 +44,8 @@ const resolution = fc
     reason: line,
     evidenceRef: line,
     probe: fc.option(hostile.map((sentence) => ({ says: "unknown", providerRef: null, sentence }))),
+    shownSince: fc.option(hostile.map((sentence) => ({ says: "absent", providerRef: null, sentence }))),
+    agreedOn: fc.option(hostile.map((sentence) => ({ says: "absent", providerRef: null, sentence }))),
     secondNote: fc.option(hostile),
     refusal: fc.option(hostile),
   })
@@ -56,6 +58,7 @@ const resolution = fc
       secondVerdict: facts.state === "disagreed" ? "disagree" : null,
       createdAt: AT,
       expiresAt: AT,
+      shownTimes: facts.shownSince === null ? 0 : 1,
       decidedAt: facts.state === "proposed" ? null : AT,
       ...facts,
     }),

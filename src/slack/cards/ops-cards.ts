@@ -13,13 +13,14 @@ import {
   type AttemptFacts,
   type FreezeKind,
   type FreezeState,
+  type ProbeView,
   type ResolutionVerb,
   type ResolutionView,
   resolutionRemark,
   verbsLeft,
   WAIT_FOR_PENDING,
 } from "../../ops/index.js";
-import { ACTIONS, thawValue } from "../actions.js";
+import { ACTIONS, resolutionValue, thawValue } from "../actions.js";
 import {
   actions,
   type ButtonSpec,
@@ -297,14 +298,7 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
       { label: "Asked by", value: { ours: mentionUser(resolution.by) } },
       { label: "Reason", value: { theirs: resolution.reason } },
       { label: "Evidence", value: { theirs: resolution.evidenceRef } },
-      ...(resolution.probe === null
-        ? []
-        : [
-            {
-              label: open ? "Provider says" : "Provider said when asked for",
-              value: { theirs: resolution.probe.sentence },
-            },
-          ]),
+      ...answerRows(resolution),
       ...(resolution.refusal === null
         ? []
         : [{ label: "Refused because", value: { theirs: resolution.refusal } }]),
@@ -326,11 +320,16 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
     ...(open
       ? [
           ours(
-            `*Agree* ${agreeing(resolution.verb, operation)} The provider is asked again first; if it answers the question, its answer counts. *Disagree* leaves the operation as it is.`,
+            `${anewWords(resolution)}*Agree* ${agreeing(resolution.verb, operation)} The provider is asked again first; if it answers the question, its answer counts, and if it answers otherwise than here, nothing is done and this card asks anew. *Disagree* leaves the operation as it is.`,
           ),
           actions("second", [
-            { action: ACTIONS.agree, text: "Agree", value: resolution.id, style: "primary" },
-            { action: ACTIONS.disagree, text: "Disagree", value: resolution.id, style: "danger" },
+            { action: ACTIONS.agree, text: "Agree", value: resolutionValue(resolution), style: "primary" },
+            {
+              action: ACTIONS.disagree,
+              text: "Disagree",
+              value: resolutionValue(resolution),
+              style: "danger",
+            },
           ]),
         ]
       : [note(afterAnswer(resolution))]),
@@ -341,6 +340,36 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
   ).text;
   return withinLimits({ text, blocks }, 2);
 }
+
+/** What the provider answered: while it is a question the newest answer, which is what is agreed to; of what is over, each at its time. */
+function answerRows({ state, probe, shownSince, agreedOn }: ResolutionView): Row[] {
+  const open = state === "proposed";
+  const answers: readonly { label: string; answer: ProbeView | null; past: boolean }[] = [
+    open && shownSince === null
+      ? { label: "Provider says", answer: probe, past: false }
+      : { label: "Provider said when asked for", answer: probe, past: true },
+    open
+      ? { label: "Provider says now", answer: shownSince, past: false }
+      : { label: "Provider said later", answer: agreedOn === null ? shownSince : null, past: true },
+    { label: "Provider said at the agreement", answer: agreedOn, past: true },
+  ];
+  return answers.flatMap(({ label, answer, past }) =>
+    answer === null ? [] : [{ label, value: { theirs: past ? inPast(answer.sentence) : answer.sentence } }],
+  );
+}
+
+/** What it showed then, it need not show any more. */
+const inPast = (sentence: string): string =>
+  sentence
+    .replace("The provider shows ", "The provider showed ")
+    .replace("The provider has it pending", "The provider had it pending")
+    .replace(", which differs from ", ", which differed from ");
+
+/** Why it is asked once more. */
+const anewWords = ({ shownSince }: ResolutionView): string =>
+  shownSince === null
+    ? ""
+    : "The provider answers otherwise than when this was asked for, so an agreement to that was not carried out. ";
 
 /** What pressing Agree does, as the rest of a sentence. */
 function agreeing(verb: ResolutionVerb, { kind, quarantineReason }: OperationFacts): string {

@@ -277,10 +277,11 @@ function remarkOf(resolution: ResolutionView): string {
 const mentionOps = (ctx: SlackContext): string => `<#${ctx.config.channels.ops}>`;
 
 export async function secondClicked(ctx: SlackContext, click: Click, agree: boolean): Promise<Reply> {
-  const resolutionId = parseResolutionValue(click.value);
-  if (resolutionId === null) return say(GONE);
+  const asked = parseResolutionValue(click.value);
+  if (asked === null) return say(GONE);
   const outcome = await ctx.useCases.ops.second({
-    resolutionId,
+    resolutionId: asked.id,
+    seen: asked.seen,
     userId: click.userId,
     verdict: agree ? "agree" : "disagree",
   });
@@ -288,9 +289,14 @@ export async function secondClicked(ctx: SlackContext, click: Click, agree: bool
 }
 
 async function secondSentence(ctx: SlackContext, outcome: SecondOutcome): Promise<string> {
-  return outcome.outcome === "disagreed"
-    ? "Recorded that you disagree. Nothing is done; the operation stays as it is."
-    : resolveSentence(ctx, outcome);
+  switch (outcome.outcome) {
+    case "disagreed":
+      return "Recorded that you disagree. Nothing is done; the operation stays as it is.";
+    case "shown_anew":
+      return said(outcome.sentence);
+    default:
+      return resolveSentence(ctx, outcome);
+  }
 }
 
 export async function thawClicked(ctx: SlackContext, click: Click, agree: boolean): Promise<Reply> {

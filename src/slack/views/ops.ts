@@ -4,7 +4,7 @@ import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { CONFIRMED_ON_WORD, storedProbe, storedRefusal } from "../../ops/index.js";
+import { CONFIRMED_ON_WORD, storedAnswers, storedRefusal } from "../../ops/index.js";
 import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -80,7 +80,7 @@ function resolutionOf(row: ResolutionRow): ResolutionFacts {
     by: row.by,
     reason: row.reason,
     evidenceRef: row.evidence_ref,
-    probe: storedProbe(row.probe),
+    ...storedAnswers(row.probe),
     refusal: storedRefusal(row.probe),
     secondBy: row.second_by,
     secondVerdict:
