@@ -25,7 +25,7 @@ const readsFail = () => payments.sandbox.control.arm({ kind: "read_down", how: "
 /** Quarantined without an effect; a confirmation that takes two is asked for while nobody can be asked. */
 async function askedBlind(): Promise<{ operation: Operation; resolutionId: string }> {
   payments.sandbox.control.arm({ kind: "drop_before_commit" });
-  const operation = expectStatus(await w.quarantined(60_000n), "QUARANTINED");
+  const operation = expectStatus(await w.quarantined(20_001n), "QUARANTINED");
   const down = readsFail();
   const asked = await w.ops.resolve({
     ref: operation.id,
@@ -123,7 +123,7 @@ describe("the provider answers otherwise at the agreement than on the card", () 
 
   it("an answer that says the same as the verb counts at once", async () => {
     payments.sandbox.control.arm({ kind: "commit_then_drop" });
-    const operation = expectStatus(await w.quarantined(60_000n), "QUARANTINED");
+    const operation = expectStatus(await w.quarantined(20_001n), "QUARANTINED");
     const down = readsFail();
     const asked = await w.ops.resolve({
       ref: operation.id,
