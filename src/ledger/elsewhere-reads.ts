@@ -6,6 +6,7 @@ import type { OperationId } from "../domain/ids.js";
 import type { ListingContext } from "../domain/judge-listing.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import { type Uncovered, uncovered } from "../domain/uncovered.js";
+import { dataIn } from "./audit-check.js";
 import { referenceIsGiven, referenceStands } from "./on-word.js";
 
 interface Known {
@@ -237,4 +238,30 @@ export async function otherCurrencyOn(on: SqlRunner, paymentIntent: string): Pro
     [paymentIntent],
   );
   return row?.other_currency ?? null;
+}
+
+export const paymentSubject = (paymentId: string): `payment:${string}` => `payment:${paymentId}`;
+
+/** $1 subject. The last event that says what is in the sum, as text: one that somebody made unreadable keeps nobody from counting. */
+const COUNTED = `
+SELECT body FROM operation_events WHERE subject = $1 AND type = 'refunded_elsewhere' ORDER BY seq DESC LIMIT 1`;
+
+export interface Counted {
+  /** References that the sum holds now. */
+  readonly refs: ReadonlySet<string>;
+  /** What of the sum no incident of an operation's tells; null: the event is older than that was kept. */
+  readonly toldHereMinor: bigint | null;
+}
+
+/** What counts as refunded elsewhere on a payment now. Who writes reads it under the payment's lock. */
+export async function countedElsewhere(on: SqlRunner, paymentId: string): Promise<Counted> {
+  const [last] = await on.sql<{ body: string }>("ledger.counted_elsewhere", COUNTED, [
+    paymentSubject(paymentId),
+  ]);
+  const data = last === undefined ? {} : dataIn(last.body);
+  const { effects, toldHere } = data;
+  return {
+    refs: new Set(Array.isArray(effects) ? effects.filter((ref) => typeof ref === "string") : []),
+    toldHereMinor: typeof toldHere === "number" && Number.isInteger(toldHere) ? BigInt(toldHere) : null,
+  };
 }

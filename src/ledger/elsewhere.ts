@@ -7,16 +7,13 @@
  * 3. Money of another currency is never added: the payment is closed for refunds (`other_currency`) while the provider shows it.
  */
 import type { SqlRunner, Tx } from "../db/connect.js";
-import { effectWords } from "../domain/effect-words.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { Operation } from "../domain/operation.js";
-import { isOther, type Uncovered } from "../domain/uncovered.js";
-import { dataIn } from "./audit-check.js";
+import { isOther } from "../domain/uncovered.js";
 import type { LedgerCtx } from "./context.js";
-import { seenAndNotListed, unexplainedRefunds } from "./elsewhere-reads.js";
+import { countedElsewhere, paymentSubject, seenAndNotListed, unexplainedRefunds } from "./elsewhere-reads.js";
+import { sumOf, tellChanged, tellMore, tellOther, toldHere } from "./elsewhere-told.js";
 import { recordEvidence } from "./evidence.js";
-import { openIncident } from "./incidents.js";
-import { confirmedOnWord } from "./on-word.js";
 import { recordSubjectEvent } from "./subject-events.js";
 
 interface PaymentRow {
@@ -79,10 +76,6 @@ WHERE EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:
 const ABSENT = "absent";
 const saidOf = (status: string): "dead" | "absent" => (status === ABSENT ? "absent" : "dead");
 
-/** $1 payment, $2 references. Incidents that tell of one of them. */
-const TOLD_OF = `
-SELECT id FROM incidents WHERE payment_id = $1 AND detail -> 'effects' ?| $2::text[]`;
-
 /** Keeps that what was seen as made elsewhere came to nothing, once. */
 async function recordEnded(
   tx: Tx,
@@ -106,19 +99,6 @@ async function recordEnded(
     });
   }
 }
-
-/** $1 subject. The last event that says what is in the sum, as text: one that somebody made unreadable keeps nobody from counting. */
-const COUNTED = `
-SELECT body FROM operation_events WHERE subject = $1 AND type = 'refunded_elsewhere' ORDER BY seq DESC LIMIT 1`;
-
-/** References that the sum holds now. Read under the payment's lock. */
-async function countedOn(tx: Tx, paymentId: string): Promise<ReadonlySet<string>> {
-  const [last] = await tx.sql<{ body: string }>("ledger.counted_elsewhere", COUNTED, [subjectOf(paymentId)]);
-  const effects = last === undefined ? undefined : dataIn(last.body)["effects"];
-  return new Set(Array.isArray(effects) ? effects.filter((ref) => typeof ref === "string") : []);
-}
-
-const subjectOf = (paymentId: string): `payment:${string}` => `payment:${paymentId}`;
 
 export interface Recorded {
   readonly changed: boolean;
@@ -180,7 +160,7 @@ export async function recountElsewhere(
     if (payment === null) continue;
     const effects = here.filter((effect) => effect.target === target);
     const seen = await seenAndNotListed(tx, target, effects);
-    const counted = await countedOn(tx, payment.id);
+    const { refs: counted } = await countedElsewhere(tx, payment.id);
     const ended = await endedAmong(tx, seen);
     await count(tx, ctx, payment, [
       ...effects,
@@ -209,14 +189,13 @@ async function count(
   const foreign = await unexplainedRefunds(tx, payment.payment_intent, effects);
   for (const { effect } of foreign) await recordSeen(tx, ctx, payment.payment_intent, effect);
   const others = foreign.filter(({ effect }) => isOther(effect, payment.currency));
-  const elsewhere = foreign
-    .filter((one) => !others.includes(one))
-    .reduce((sum, { minor }) => sum + minor, 0n);
+  const elsewhere = sumOf(foreign.filter((one) => !others.includes(one)));
   const otherCurrency = others[0]?.effect.currency ?? null;
   const [sent] = await tx.sql<{ held: bigint }>("ledger.may_be_spent", MAY_BE_SPENT, [payment.id]);
   const overdrawn = (sent?.held ?? 0n) + payment.refunded + elsewhere > payment.captured;
   const refs = foreign.map(({ effect }) => effect.ref);
-  const counted = await countedOn(tx, payment.id);
+  const last = await countedElsewhere(tx, payment.id);
+  const counted = last.refs;
   const sameSum = payment.before === elsewhere && payment.other_currency === otherCurrency;
   if (sameSum && counted.size === refs.length && refs.every((ref) => counted.has(ref)))
     return { changed: false, overdrawn, freed: [] };
@@ -225,86 +204,27 @@ async function count(
     elsewhere,
     otherCurrency,
   ]);
+  const told = await toldHere(tx, foreign, payment.currency);
   await recordSubjectEvent(tx, {
-    subject: subjectOf(payment.id),
+    subject: paymentSubject(payment.id),
     type: "refunded_elsewhere",
     actor: "system:ledger",
-    data: { minor: Number(elsewhere), before: Number(payment.before), effects: refs, otherCurrency },
+    data: {
+      minor: Number(elsewhere),
+      before: Number(payment.before),
+      effects: refs,
+      toldHere: Number(sumOf(told)),
+      otherCurrency,
+    },
   });
-  const finding = { payment, foreign, elsewhere, overdrawn, version: written?.version ?? 0n };
+  const finding = { payment, foreign, told, last, elsewhere, overdrawn, version: written?.version ?? 0n };
   if (elsewhere > payment.before) await tellMore(tx, ctx, finding);
   if (otherCurrency !== null && otherCurrency !== payment.other_currency) {
     await tellOther(tx, ctx, { ...finding, foreign: others });
   }
   const stands = new Set(refs);
   const freed = [...counted].filter((ref) => !stands.has(ref));
-  await tellLess(tx, ctx, payment.id, freed);
+  const fresh = refs.filter((ref) => !counted.has(ref));
+  await tellChanged(tx, ctx, payment.id, [...freed, ...fresh]);
   return { changed: true, overdrawn, freed };
-}
-
-/** The cards that told of what does not count any more say so. */
-async function tellLess(tx: Tx, ctx: LedgerCtx, paymentId: string, freed: readonly string[]): Promise<void> {
-  if (freed.length === 0) return;
-  const told = await tx.sql<{ id: string }>("ledger.told_of", TOLD_OF, [paymentId, freed]);
-  for (const { id } of told) await ctx.notices.touch(tx, { kind: "incident", id });
-}
-
-interface Finding {
-  readonly payment: PaymentRow;
-  readonly foreign: readonly Uncovered[];
-  readonly elsewhere: bigint;
-  readonly overdrawn: boolean;
-  /** The payment's, which this change made: what goes and comes back is told again. */
-  readonly version: bigint;
-}
-
-/** $1 references. What rests on a word is judged by it. */
-const CONFIRMED_BY = `
-SELECT 1 FROM operations o WHERE o.provider_ref = ANY($1::text[]) AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND NOT ${confirmedOnWord("o")}
-LIMIT 1`;
-
-async function anyConfirmed(tx: Tx, uncovered: readonly Uncovered[]): Promise<boolean> {
-  const refs = uncovered.map(({ effect }) => effect.ref);
-  return (await tx.sql("ledger.confirmed_by", CONFIRMED_BY, [refs])).length > 0;
-}
-
-async function tellMore(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
-  const { payment, foreign, elsewhere, overdrawn, version } = finding;
-  // Those under an operation's id are a duplicate's or an orphan's incident, unless one is the effect that confirmed it and has grown since.
-  const named = foreign.filter(({ effect }) => effect.operationId !== null);
-  const toldApart = named.length === foreign.length && !(await anyConfirmed(tx, named));
-  if (toldApart && !overdrawn) return;
-  await openIncident(tx, ctx, {
-    kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
-    dedupeKey: `elsewhere:${payment.id}:${version}`,
-    operationId: null,
-    paymentId: payment.id,
-    detail: {
-      captured: Number(payment.captured),
-      reserved: Number(payment.reserved),
-      refunded: Number(payment.refunded),
-      refundedElsewhere: Number(elsewhere),
-      before: Number(payment.before),
-      effects: foreign.map(({ effect }) => effect.ref),
-    },
-  });
-}
-
-/** Amounts in words of their own currency: a card must not read one as the other. */
-async function tellOther(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
-  const { payment, foreign, version } = finding;
-  await openIncident(tx, ctx, {
-    kind: "other_currency",
-    dedupeKey: `other_currency:${payment.id}:${version}`,
-    operationId: null,
-    paymentId: payment.id,
-    detail: {
-      captured: Number(payment.captured),
-      currency: payment.currency,
-      paidIn: payment.currency,
-      shownIn: [...new Set(foreign.map(({ effect }) => effect.currency))].join(", "),
-      effects: foreign.map(({ effect }) => effect.ref),
-      amounts: foreign.map(({ effect }) => effectWords(effect)),
-    },
-  });
 }

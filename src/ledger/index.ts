@@ -26,6 +26,7 @@ export { recordAsked, recordVote } from "./decision-events.js";
 export { recordElsewhere } from "./elsewhere.js";
 export {
   aliveAgainKey,
+  countedElsewhere,
   listingContext,
   otherCurrencyOn,
   paymentsWithNews,

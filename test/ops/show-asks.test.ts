@@ -144,7 +144,7 @@ describe("what the provider says now", () => {
     expect(await undecided()).toEqual([]);
     const view = await readIncident(w.h.db, incident.id);
     const card = view === null ? "" : JSON.stringify(incidentCard(view).blocks);
-    expect(card, "one refund, counted once").toMatch(/Left to refund now\*".{0,120}£820\.00 GBP/u);
+    expect(card, "one refund, counted once").toMatch(/Left to refund\*".{0,120}£820\.00 GBP, as of/u);
     expect(card).not.toContain("Left to refund then");
     expect(w.h.shown.touched.slice(before)).toContainEqual({ kind: "incident", id: incident.id });
     expect(await payments.sandbox.control.effects()).toHaveLength(1);

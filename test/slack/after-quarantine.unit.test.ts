@@ -598,16 +598,26 @@ describe("an incident card", () => {
     } as const;
     const one = operationOf({ status: "CONFIRMED" });
     const open = said(
-      incidentCard({ ...facts, vouched: [one], leftNow: { amountMinor: -7_000n, currency: "GBP" } }),
+      incidentCard({
+        ...facts,
+        vouched: [one],
+        leftNow: { amountMinor: -7_000n, currency: "GBP", at: new Date("2026-11-30T03:00:00Z") },
+      }),
     );
-    expect(open).toContain("nothing: £70.00 GBP more than was paid is refunded or set aside");
+    expect(open).toContain(
+      "nothing: £70.00 GBP more than was paid is refunded or set aside, as of 30 Nov 2026, 03:00 UTC",
+    );
     expect(open).toContain(
       `(\`${one.id}\`) rests on a person's word alone. Open the payment at the provider`,
     );
     expect(open).not.toContain("*What to do:* Tell finance");
     expect(open).not.toMatch(/[-−]£|minus/u);
     const over = said(
-      incidentCard({ ...facts, vouched: [], leftNow: { amountMinor: 3_000n, currency: "GBP" } }),
+      incidentCard({
+        ...facts,
+        vouched: [],
+        leftNow: { amountMinor: 3_000n, currency: "GBP", at: new Date("2026-11-30T03:00:00Z") },
+      }),
     );
     expect(over).toContain("It no longer is.");
     expect(over).toContain("£30.00 GBP");

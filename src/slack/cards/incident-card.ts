@@ -2,6 +2,7 @@
 import type { KnownBlock } from "@slack/types";
 import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { assertNever } from "../../domain/assert-never.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import { ACTIONS } from "../actions.js";
 import {
   actions,
@@ -52,7 +53,12 @@ export interface IncidentView {
   /** Operations of ours whose outcome is open and that may be what was found: they are decided first. */
   readonly undecided: readonly OperationFacts[];
   /** What is left of its payment now, in minor units; negative: too much is spoken for. Of money found elsewhere, while it is open. */
-  readonly leftNow?: { readonly amountMinor: bigint; readonly currency: string };
+  readonly leftNow?: {
+    readonly amountMinor: bigint;
+    readonly currency: string;
+    /** When the balance last moved: a card that is older says what was left then. */
+    readonly at: Date;
+  };
   /** Refunds on the same payment that only a person vouches for. */
   readonly vouched?: readonly OperationFacts[];
   /** It is about what a person's word alone had confirmed. */
@@ -80,7 +86,7 @@ export function incidentCard(incident: IncidentView): Message {
       : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
     ...(incident.leftNow === undefined
       ? []
-      : [{ label: "Left to refund now", value: { theirs: leftNowText(incident.leftNow) } }]),
+      : [{ label: "Left to refund", value: { theirs: leftNowText(incident.leftNow) } }]),
     ...incident.detail
       // What was left when it was found is told only where nothing newer is.
       .filter(([label]) => incident.leftNow === undefined || label !== LEFT_THEN)
@@ -149,8 +155,8 @@ function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownB
   ];
 }
 
-const leftNowText = ({ amountMinor, currency }: NonNullable<IncidentView["leftNow"]>): string =>
-  `${leftWords(amountMinor, currency)}${beyondWords(amountMinor, currency)}`;
+const leftNowText = ({ amountMinor, currency, at }: NonNullable<IncidentView["leftNow"]>): string =>
+  `${leftWords(amountMinor, currency)}${beyondWords(amountMinor, currency)}, as of ${utcTime(at)}`;
 
 /** Of too much: whether it still is, and what of it nobody but a person vouches for. */
 function overdrawnWords({ leftNow, vouched = [] }: IncidentView): Partial<Rest> {

@@ -4,7 +4,7 @@ import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { CONFIRMED_ON_WORD, storedAnswers, storedRefusal } from "../../ops/index.js";
+import { CONFIRMED_ON_WORD, countedElsewhere, storedAnswers, storedRefusal } from "../../ops/index.js";
 import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -170,10 +170,13 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     customer_ref: string | null;
     detail: JsonObject;
     ended: string[];
+    again: string[];
+    duplicates: string[];
     ours: string[];
     undecided: OperationId[];
     vouched: OperationId[];
     left_now: bigint | null;
+    left_at: Date | null;
     given: string | null;
     given_says: string | null;
     closed_by: string | null;
@@ -187,7 +190,16 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               SELECT t.ref FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               WHERE i.payment_id IS NOT NULL AND EXISTS (
                 SELECT 1 FROM provider_evidence e WHERE e.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
+                AND t.ref <> ALL($2::text[])
               ORDER BY 1) AS ended, ARRAY(
+              SELECT t.ref FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+              WHERE i.payment_id IS NOT NULL AND t.ref = ANY($2::text[]) AND EXISTS (
+                SELECT 1 FROM provider_evidence e WHERE e.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
+              ORDER BY 1) AS again, ARRAY(
+              SELECT t.ref || ': ' || o.id || ', told in ' || d.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+              JOIN incidents d ON d.kind = 'duplicate_effect' AND t.ref IN (d.detail ->> 'second', d.detail ->> 'ref')
+              JOIN operations o ON o.id = d.operation_id AND o.payment_id = i.payment_id
+              ORDER BY 1) AS duplicates, ARRAY(
               SELECT t.ref || ': ' || o.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
               JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
               ORDER BY 1) AS ours, ARRAY(
@@ -197,18 +209,18 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
                 SELECT 1 FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
                 JOIN provider_evidence e ON e.dedupe_key = 'elsewhere:' || t.ref
                 WHERE e.payload ->> 'amount' = o.amount_minor::text AND NOT EXISTS (
-                    SELECT 1 FROM provider_evidence d WHERE d.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
+                    SELECT 1 FROM provider_evidence d WHERE d.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref) AND t.ref <> ALL($2::text[]))
                   AND NOT EXISTS (SELECT 1 FROM operations c WHERE c.provider_ref = t.ref AND c.status = 'CONFIRMED'))
               ORDER BY o.created_at, o.id) AS undecided, ARRAY(
               SELECT o.id FROM operations o
               WHERE i.kind = 'overdrawn' AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = p.id AND o.kind = 'refund' AND ${CONFIRMED_ON_WORD}
               ORDER BY o.created_at, o.id) AS vouched,
-            CASE WHEN i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
+            CASE WHEN i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, p.updated_at AS left_at, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
        FROM incidents i
        LEFT JOIN resolutions g ON g.id = i.detail ->> 'resolution' AND g.operation_id = i.operation_id
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
        LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN customers c ON c.id = r.customer_id WHERE i.id = $1`,
-    [id],
+    [id, await countedFor(db, id)],
   );
   if (row === undefined) return null;
   const operation = row.operation_id === null ? null : await readOperation(db, row.operation_id);
@@ -231,21 +243,38 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ...(row.ended.length === 0
         ? []
         : [["Came to nothing since", `${row.ended.join(", ")}: does not count any more`] as const]),
+      ...(row.again.length === 0
+        ? []
+        : [["Hidden for a while", `${row.again.join(", ")}: shown again, and counts again`] as const]),
+      ...(row.duplicates.length === 0
+        ? []
+        : [["A second one of ours", `${row.duplicates.join("; ")}; not made elsewhere`] as const]),
       ...(row.ours.length === 0
         ? []
         : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
     undecided: [...(await readOperations(db, row.undecided)).values()],
     vouched: [...(await readOperations(db, row.vouched)).values()],
-    ...(row.left_now === null || row.currency === null
+    ...(row.left_now === null || row.left_at === null || row.currency === null
       ? {}
-      : { leftNow: { amountMinor: row.left_now, currency: row.currency } }),
+      : { leftNow: { amountMinor: row.left_now, currency: row.currency, at: row.left_at } }),
     ...(row.given === null ? {} : { onWord: true }),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
     closeReason: row.close_reason,
     createdAt: row.created_at,
   };
+}
+
+/** References that count as refunded elsewhere now, on the payment that the incident is about. */
+async function countedFor(db: SqlRunner, id: string): Promise<readonly string[]> {
+  const [row] = await db.sql<{ payment_id: string | null }>(
+    "slack.payment_of_incident",
+    "SELECT payment_id FROM incidents WHERE id = $1",
+    [id],
+  );
+  if (row === undefined || row.payment_id === null) return [];
+  return [...(await countedElsewhere(db, row.payment_id)).refs];
 }
 
 /** What a person gave for it, and that nothing else vouched for it. */
