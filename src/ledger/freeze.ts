@@ -137,6 +137,10 @@ export async function agreeThaw(
   });
 }
 
+/** $1 kind. Open findings that tell of the switch as turned off. */
+const TRIPPED_BY = `
+SELECT id FROM incidents WHERE status = 'open' AND kind = 'freeze_tripped' AND detail ->> 'kind' = $1`;
+
 async function thawed(
   tx: Tx,
   ctx: LedgerCtx,
@@ -146,6 +150,8 @@ async function thawed(
   if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
   await tell(tx, row.kind, "thaw", request.by);
   await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
+  const tripped = await tx.sql<{ id: string }>("ledger.tripped_by", TRIPPED_BY, [row.kind]);
+  for (const { id } of tripped) await ctx.notices.touch(tx, { kind: "incident", id });
   const stillFrozen = (await freezeStates(tx)).filter(({ frozen }) => frozen).map(({ kind }) => kind);
   await ctx.notices.ops(tx, {
     key: `thaw:${row.kind}:${row.version}`,

@@ -46,13 +46,16 @@ export function resolutionRemark({
 export function probeView(evidence: Evidence): ProbeView {
   switch (evidence.says) {
     case "committed":
-      return view(
-        evidence.says,
-        evidence.effect,
-        evidence.postcondition === "holds"
-          ? `The provider shows it: ${described(evidence.effect)}.`
-          : `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${fieldsWords(evidence.differs)}.`,
-      );
+      if (evidence.postcondition === "holds")
+        return view(evidence.says, evidence.effect, `The provider shows it: ${described(evidence.effect)}.`);
+      return {
+        ...view(
+          evidence.says,
+          evidence.effect,
+          `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${fieldsWords(evidence.differs)}.`,
+        ),
+        differs: true,
+      };
     case "duplicate":
       return view(
         evidence.says,

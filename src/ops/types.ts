@@ -278,6 +278,8 @@ export interface HealthView {
 /** What the provider said when it was asked just before a resolution. */
 export interface ProbeView {
   readonly says: string;
+  /** Committed, and not as it was asked for. */
+  readonly differs?: boolean;
   readonly providerRef: string | null;
   readonly sentence: string;
 }

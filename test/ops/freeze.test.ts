@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { drive } from "../../src/dispatch/index.js";
 import { endStaleThaws, openIncident } from "../../src/ledger/index.js";
 import { checkTrips } from "../../src/ops/index.js";
+import { readIncident } from "../../src/slack/views/ops.js";
 import { POLICY } from "../approvals/harness.js";
 import { moveClock, onlyApproval } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
@@ -190,10 +191,18 @@ describe("the switch trips by itself", () => {
     expect(await checkTrips(w.ctx)).toMatchObject([{ kind: "refund" }]);
     expect(await w.ops.freezeState("refund")).toMatchObject({ frozen: true, by: "system:trip" });
     expect(await checkTrips(w.ctx)).toEqual([]);
-    const incidents = await w.h.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents");
+    const incidents = await w.h.db.sql<{ id: string; kind: string }>(
+      undefined,
+      "SELECT id, kind FROM incidents",
+    );
     expect(incidents.map((each) => each.kind)).toEqual(["freeze_tripped"]);
+    const id = incidents[0]?.id ?? "";
+    expect((await readIncident(w.h.db, id))?.thawed).toBeUndefined();
 
+    w.h.shown.touched.length = 0;
     expect(await w.ops.thaw({ userId: "U_ONC1", kind: "refund" })).toMatchObject({ outcome: "thawed" });
+    expect(w.h.shown.touched, "its card follows the switch").toContainEqual({ kind: "incident", id });
+    expect((await readIncident(w.h.db, id))?.thawed).toMatchObject({ by: "slack:U_ONC1" });
     expect(await checkTrips(w.ctx)).toEqual([]);
     expectStatus(await w.sent(3_000n), "OUTCOME_UNKNOWN");
     expect(await checkTrips(w.ctx)).toEqual([]);

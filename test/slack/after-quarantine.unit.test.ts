@@ -4,6 +4,7 @@ import { onWord } from "../../src/domain/named-evidence.js";
 import type { OperationStatus } from "../../src/domain/operation.js";
 import { MADE_DIFFERENTLY } from "../../src/domain/resolving.js";
 import type { FreezeState, VerbView } from "../../src/ops/index.js";
+import { probeView } from "../../src/ops/resolution-view.js";
 import { approvalCard } from "../../src/slack/cards/approval-card.js";
 import { reopenForm, resolveForm } from "../../src/slack/cards/forms.js";
 import { INCIDENT_KINDS, incidentCard } from "../../src/slack/cards/incident-card.js";
@@ -167,6 +168,44 @@ describe("the form of a verb", () => {
     const { text } = formOf({ verb, possible: true }, says);
     if (care === null) expect(text).not.toContain("Take care");
     else expect(text).toContain(`*Take care:* ${care}`);
+  });
+
+  test.each([
+    [
+      "reject",
+      "QUARANTINED",
+      "the provider shows one that is not what was asked for. Rejected, it counts as not carried out, and what was made counts as refunded elsewhere.",
+    ],
+    ["reject", "OUTCOME_UNKNOWN", "so it is not rejected until it waits for a person"],
+    ["confirm", "QUARANTINED", "what the provider shows is not what was asked for, so it is not confirmed"],
+    ["retry", "QUARANTINED", "the provider shows one that is not what was asked for, so nothing is sent"],
+  ] as const)("says what %s of what was made differently does: %s", (verb, status, care) => {
+    const effect = {
+      ref: "re_1",
+      kind: "refund",
+      target: "pi_1",
+      amountMinor: 1_700n,
+      currency: "GBP",
+      status: "succeeded",
+      pendingReason: null,
+      failureReason: null,
+      operationId: operationOf().id,
+      createdAt: new Date(0),
+    } as const;
+    const probe = probeView({ says: "committed", effect, postcondition: "fails", differs: ["amount"] });
+    const view: VerbView = { verb, possible: true, people: 2, sentence: "Say it." };
+    const form = resolveForm(operationOf({ status }), view, { about: "x", verb, place }, probe);
+    const text = JSON.stringify(form.blocks);
+    expect(text).toContain(care);
+    expect(text).not.toContain("settled by it as carried out");
+    if (verb === "reject" && status === "QUARANTINED") expect(text).not.toContain("it is not rejected");
+  });
+
+  test.each([
+    ["reject", "the provider shows it more than once, so it is not rejected."],
+    ["retry", "the provider shows it more than once, so nothing is sent."],
+  ] as const)("says what %s does where the provider shows it twice", (verb, care) => {
+    expect(formOf({ verb, possible: true }, "duplicate").text).toContain(`*Take care:* ${care}`);
   });
 
   test("that is possible is sent with a reason and evidence", () => {
@@ -659,6 +698,34 @@ describe("an incident card", () => {
     expect(said(incidentCard({ ...facts, operation: operationOf(), detail: [] }))).toContain(
       "An operation's row",
     );
+  });
+
+  test.each([
+    ["QUARANTINED", "One person on call presses *Reject* on the operation's card, another presses *Agree*"],
+    ["REJECTED", "has been closed as not carried out"],
+    ["CONFIRMED", "has been settled since"],
+    ["REVERSED", "has been settled since"],
+  ] as const)("of what was made differently says what is left to do: %s", (status, words) => {
+    const facts = { id: "inc_1", kind: "made_differently", status: "open", customer: null } as const;
+    const nobody = { closedBy: null, closedAt: null, closeReason: null, undecided: [], detail: [] };
+    const text = said(
+      incidentCard({ ...facts, ...nobody, operation: operationOf({ status }), createdAt: new Date(0) }),
+    );
+    expect(text).toContain(words);
+    expect(text).not.toContain("Two people press");
+    if (status !== "QUARANTINED") expect(text).not.toMatch(/presses \*Reject/);
+  });
+
+  test("of an automatic freeze follows the switch", () => {
+    const facts = { id: "inc_1", kind: "freeze_tripped", operation: null, customer: null } as const;
+    const nobody = { closedBy: null, closedAt: null, closeReason: null, undecided: [], detail: [] };
+    const open = { ...facts, ...nobody, status: "open", createdAt: new Date(0) } as const;
+    expect(said(incidentCard(open))).toContain("new effects are frozen until a person thaws them");
+    const thawed = said(
+      incidentCard({ ...open, thawed: { by: "slack:U_ONC1", at: new Date("2026-11-30T03:00:00Z") } }),
+    );
+    expect(thawed).toMatch(/Thawed.*<@U_ONC1>.*03:00 UTC/u);
+    expect(thawed).not.toMatch(/until a person thaws|\/ops thaw/u);
   });
 
   test("names the switch that tripped as people do", () => {

@@ -226,7 +226,7 @@ export function resolveForm(
 ): Modal {
   const facts = [
     ...rows([...operationRows(operation), ...(asked === null ? [] : [providerRow(asked)])]),
-    ...(asked === null || asked === "asking" ? [] : wordBlocks(verb.verb, asked)),
+    ...(asked === null || asked === "asking" ? [] : wordBlocks(operation, verb.verb, asked)),
     theirs(verb.sentence, 1000),
   ];
   if (verb.never === true) return closed(verbName(verb.verb), facts);
@@ -257,16 +257,30 @@ const providerRow = (asked: ProbeView | "asking"): Row => ({
 });
 
 /** Where the button would rest on a person's word, or do nothing, it is said before it is pressed. */
-function wordBlocks(verb: ResolveVerb, { says }: ProbeView): KnownBlock[] {
-  const care = carefully(verb, says);
+function wordBlocks(operation: OperationFacts, verb: ResolveVerb, asked: ProbeView): KnownBlock[] {
+  const care = asked.differs === true ? carefullyDiffering(operation, verb) : carefully(verb, asked.says);
   return care === null ? [] : [ours(`*Take care:* ${care}`)];
+}
+
+const NOT: Readonly<Record<ResolveVerb, string>> = {
+  confirm: "it is not confirmed",
+  reject: "it is not rejected",
+  retry: "nothing is sent",
+};
+
+/** Of what was made, and not as it was asked for: it settles nothing by itself, and is only ever rejected. */
+function carefullyDiffering({ kind, status }: OperationFacts, verb: ResolveVerb): string {
+  if (verb === "confirm") return `what the provider shows is not what was asked for, so ${NOT.confirm}.`;
+  const shown = "the provider shows one that is not what was asked for";
+  if (verb === "retry") return `${shown}, so ${NOT.retry}.`;
+  if (status !== "QUARANTINED") return `${shown}, so ${NOT.reject} until it waits for a person.`;
+  const made = kind === "refund" ? "counts as refunded elsewhere" : "stays as the provider shows it";
+  return `${shown}. Rejected, it counts as not carried out, and what was made ${made}.`;
 }
 
 /** What the button does that its name does not say, by what the provider shows; null: nothing. */
 function carefully(verb: ResolveVerb, says: string): string | null {
-  const not = { confirm: "it is not confirmed", reject: "it is not rejected", retry: "nothing is sent" }[
-    verb
-  ];
+  const not = NOT[verb];
   switch (says) {
     case "absent":
     case "unknown":
@@ -285,6 +299,8 @@ function carefully(verb: ResolveVerb, says: string): string | null {
         : `it failed at the provider, so ${not}; it is settled by that as not carried out.`;
     case "unattributed":
       return `nobody here asked for what the provider shows${verb === "retry" ? `, so ${not}` : ""}. ${WHOSE_IS_IT}`;
+    case "duplicate":
+      return verb === "confirm" ? null : `the provider shows it more than once, so ${not}.`;
     case "pending":
       return `it is pending at the provider, so ${not}: its end there settles it.`;
     default:

@@ -61,6 +61,8 @@ export interface IncidentView {
   };
   /** Refunds on the same payment that only a person vouches for. */
   readonly vouched?: readonly OperationFacts[];
+  /** Of an automatic freeze: who turned the switch back since, and when. */
+  readonly thawed?: { readonly by: string; readonly at: Date };
   /** It is about what a person's word alone had confirmed. */
   readonly onWord?: boolean;
   readonly closedBy: string | null;
@@ -101,6 +103,9 @@ export function incidentCard(incident: IncidentView): Message {
         header(`${closed ? "Closed" : "Incident"}: ${title}`),
         ours(meaning),
         ...rows(table),
+        ...(incident.thawed === undefined
+          ? []
+          : [note(`Thawed by ${actorName(incident.thawed.by)}, ${localTime(incident.thawed.at)}.`)]),
         note([`Found ${localTime(incident.createdAt)}`, ...idsOf(incident)].join(" · ")),
         ...(closed
           ? closedBlocks(incident)
@@ -186,15 +191,30 @@ const wordsOf = (incident: IncidentView): IncidentWords => {
     ...(kind === "overdrawn" ? overdrawnWords(incident) : {}),
     ...(kind === "row_changed" && operation === null ? LIFTED : {}),
     ...(onWord === true ? ON_WORD[kind] : {}),
-    ...(kind === "contradiction" && operation !== null && SETTLED_STATES.has(operation.status)
-      ? SETTLED
-      : {}),
+    ...(operation !== null && SETTLED_STATES.has(operation.status) ? settledWords(kind, operation) : {}),
+    ...(incident.thawed === undefined ? {} : THAWED),
   };
+};
+
+/** The switch was turned back since; who did it and when stands below. */
+const THAWED: Rest = {
+  meaning: "A limit of the policy was passed, so new effects were frozen. They have been thawed since.",
+  next: "Make sure that what passed the limit is understood (`/ops incidents`, `/ops list`), then close this.",
 };
 
 const SETTLED_STATES: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
 
 /** Its own card asks nothing any more. */
+function settledWords(kind: IncidentKind, { status }: OperationFacts): Partial<Rest> {
+  if (kind === "contradiction") return SETTLED;
+  if (kind !== "made_differently") return {};
+  const closed = status === "REJECTED";
+  return {
+    meaning: `The provider did something else than this operation asked for. It has been ${closed ? "closed as not carried out" : "settled"} since.`,
+    next: "Finance puts right what the customer has; then close this.",
+  };
+}
+
 const SETTLED: Rest = {
   meaning:
     "The provider's evidence contradicted how this operation was closed. It was opened again, and has been settled since.",
@@ -308,7 +328,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
         title: "not what was asked for",
         meaning:
           "The provider did something else than this operation asked for, so it is not counted as done.",
-        next: "Two people press Reject on the operation's card; finance puts right what the customer has.",
+        next: "One person on call presses *Reject* on the operation's card, another presses *Agree*; finance puts right what the customer has.",
       };
     case "other_currency":
       return {

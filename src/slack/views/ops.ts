@@ -259,6 +259,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ? {}
       : { leftNow: { amountMinor: row.left_now, currency: row.currency, at: row.left_at } }),
     ...(row.given === null ? {} : { onWord: true }),
+    ...(row.kind === "freeze_tripped" ? await thawedSince(db, id) : {}),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
     closeReason: row.close_reason,
@@ -275,6 +276,18 @@ async function countedFor(db: SqlRunner, id: string): Promise<readonly string[]>
   );
   if (row === undefined || row.payment_id === null) return [];
   return [...(await countedElsewhere(db, row.payment_id)).refs];
+}
+
+/** $1 incident of a switch that tripped. Who first turned it back since, by the audit log. */
+const THAWED_SINCE = `
+SELECT COALESCE(a.value, e.actor) AS by, e.at FROM incidents i
+JOIN operation_events e ON e.subject = 'freeze:' || (i.detail ->> 'kind') AND e.type = 'thaw' AND e.at > i.created_at
+LEFT JOIN audit_subjects a ON 'person:' || a.hash = e.actor
+WHERE i.id = $1 ORDER BY e.seq LIMIT 1`;
+
+async function thawedSince(db: SqlRunner, id: string): Promise<Pick<IncidentView, "thawed">> {
+  const [thaw] = await db.sql<{ by: string; at: Date }>("slack.thawed_since", THAWED_SINCE, [id]);
+  return thaw === undefined ? {} : { thawed: thaw };
 }
 
 /** What a person gave for it, and that nothing else vouched for it. */
