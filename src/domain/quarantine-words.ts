@@ -30,6 +30,23 @@ export function quarantineWords(stored: string): string {
   return REFERENCES.test(more) ? `${words.slice(0, -1)}: ${more}.` : `${words} ${asSentence(more)}`;
 }
 
+/** What held when it was parked and need not hold any more. */
+const THEN: Readonly<Partial<Record<keyof typeof WORDS, string>>> = {
+  duplicate_effect: "The provider showed more than one effect of this operation.",
+  unattributed_effect: "The provider showed an effect that nobody here asked for and that could be this one.",
+  pending_too_long: "The provider still had it pending after the time set for that.",
+  unknown_too_long: "The outcome was still unknown after the time set for that.",
+  key_conflict: "The provider held another request under this operation's key.",
+};
+
+/** The same where the provider has answered since: what was known then, in the past tense. */
+export function quarantineThen(stored: string): string {
+  const code = quarantineCode(stored);
+  const then = code === null ? undefined : THEN[code];
+  if (code === null || then === undefined) return quarantineWords(stored);
+  return then.slice(0, -1) + quarantineWords(stored).slice(WORDS[code].length - 1);
+}
+
 /** The provider's references and nothing else: "re_1, re_2". */
 const REFERENCES = /^[a-z]+_[A-Za-z0-9]+(?:, [a-z]+_[A-Za-z0-9]+)*$/u;
 

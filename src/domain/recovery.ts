@@ -57,7 +57,7 @@ export type Move =
   | { readonly do: "quarantine"; readonly reason: QuarantineReason; readonly detail: string };
 
 /** Attempts that are proven to have done nothing. A business refusal proves it for its own attempt alone. */
-export const provenNotExecuted = (verdict: AttemptFact["verdict"]): boolean =>
+export const provenNotExecuted = (verdict: string): boolean =>
   verdict === "not_executed" || verdict === "rejected" || verdict === "failed_at_provider";
 
 /** The provider holds another request under our key: what is sent under it again is refused again. */

@@ -1,4 +1,7 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
+import type { OperationId } from "../domain/ids.js";
+import type { Operation, OperationStatus } from "../domain/operation.js";
+import { wasAnswered } from "./attempt-runs.js";
 import type { OperationView } from "./types.js";
 
 export interface EvidenceTold {
@@ -38,4 +41,34 @@ export function evidenceTold({
       .map(({ at, source, says }) => ({ at, how: HOW[source] ?? source, sentence: says })),
     ...(look === null ? [] : [{ at: look.at, how: "last asked", sentence: look.sentence }]),
   ];
+}
+
+const ENDED: ReadonlySet<OperationStatus> = new Set([
+  "CONFIRMED",
+  "REJECTED",
+  "DENIED",
+  "EXPIRED",
+  "VOIDED",
+  "REVERSED",
+]);
+
+/** Nothing of it is to be sent any more, unless it is opened again. */
+export const hasEnded = ({ status }: Pick<Operation, "status">): boolean => ENDED.has(status);
+
+/** Where nothing was sent: what has ended waits for nothing, and where the same was asked for again, that is named. */
+export function nothingSentWords(
+  { operation, next }: Pick<OperationView, "operation" | "next">,
+  named: (id: OperationId) => string,
+): string {
+  if (!hasEnded(operation)) return "Nothing yet.";
+  return `Nothing was sent.${next === null ? "" : ` Asked for again: ${named(next)}.`}`;
+}
+
+/** Where the provider has shown nothing. An answer to what was sent is from the provider, too. */
+export function noEvidenceWords({
+  attempts,
+  operation,
+}: Pick<OperationView, "attempts" | "operation">): string {
+  if (attempts.some(wasAnswered)) return "The provider's answer to what was sent, as it stands above.";
+  return hasEnded(operation) ? "Nothing from the provider." : "Nothing from the provider yet.";
 }

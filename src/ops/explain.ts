@@ -5,13 +5,14 @@
 
 import { assertNever } from "../domain/assert-never.js";
 import type { EffectContract } from "../domain/contract.js";
-import type { Evidence } from "../domain/evidence.js";
+import { contractBook } from "../domain/contracts.js";
+import { type Evidence, effectsOf } from "../domain/evidence.js";
 import { type Frozen, frozenReason } from "../domain/frozen.js";
 import { rejectionRemark } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
-import { quarantineCode, quarantineWords } from "../domain/quarantine-words.js";
+import { quarantineCode, quarantineThen, quarantineWords } from "../domain/quarantine-words.js";
 import {
   type AttemptFact,
   inflightBoundPassed,
@@ -43,8 +44,14 @@ export interface Explained {
   readonly maxAttempts: number;
 }
 
+/** What is known beside the rows: what the provider has said just now (null: it was not asked, or did not answer), and how the verbs stand by that. */
+export interface KnownNow {
+  readonly asked: Evidence | null;
+  readonly verbs: readonly VerbView[];
+}
+
 /** One sentence each; the last says what happens next by itself. */
-export function recoverySentences(view: Explained): readonly string[] {
+export function recoverySentences(view: Explained, known: KnownNow = NOT_ASKED): readonly string[] {
   const { operation, frozen } = view;
   switch (operation.status) {
     case "AWAITING_APPROVAL":
@@ -60,15 +67,15 @@ export function recoverySentences(view: Explained): readonly string[] {
           : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${utcSecond(operation.notBefore)}`}.`,
       ];
     case "DISPATCHED":
-      return [...underWay(view), ...promises(view)];
+      return [...underWay(view), ...promises(view, known)];
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
-      return [...promises(view), ...whatIf(view), nextSentence(view)];
+      return [...promises(view, known), ...whatIf(view), nextSentence(view)];
     case "QUARANTINED":
       return [
-        `It is parked for a person.${operation.quarantineReason === null ? "" : ` ${quarantineWords(operation.quarantineReason)}`}`,
+        parkedSentence(operation.quarantineReason, known),
         // What the provider showed forbids sending again, whatever its key promises.
-        ...(shownAtQuarantine(view)?.effect === true ? [] : promises(view)),
+        ...(shownAtQuarantine(view)?.effect === true ? [] : promises(view, known)),
         "Only a person, or new evidence from the provider, moves it.",
       ];
     case "CONFIRMED":
@@ -117,14 +124,14 @@ function ending({ result }: Operation): string[] {
 }
 
 /** What the provider promises about this effect, and what that means now. */
-function promises(view: Explained): string[] {
+function promises(view: Explained, known: KnownNow): string[] {
   const { contract, operation, now } = view;
   if (contract.local)
     return [
       "It is a change in our own database, made in one step with its record: it happened or it did not.",
     ];
   return [
-    keySentence(view),
+    keySentence(view, known),
     readbackSentence(contract),
     boundSentence(contract, now, view.lastSendEndedAt),
     ...(contract.cancellable
@@ -136,15 +143,34 @@ function promises(view: Explained): string[] {
   ];
 }
 
-function keySentence(view: Explained): string {
+function keySentence(view: Explained, known: KnownNow): string {
   const { contract, operation } = view;
   if (!contract.keyed) return "The provider knows no key: sending again could do it twice.";
   if (contract.keyTtlMs === null) return "Sending again does it at most once, however late.";
   if (operation.firstClaimedAt === null) return "The provider does a repeated key at most once.";
   const until = utcSecond(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
   return keyIsSafe(contract, clockOf(view))
-    ? `Until ${until} the provider does a repeated key at most once, so sending again is safe.`
+    ? `Until ${until} the provider does a repeated key at most once${sendingAgain(known)}`
     : `The life of its key ended at ${until}: it is never sent again, because it could happen twice.`;
+}
+
+/** The key alone makes nothing safe: what the provider shows now, or anything else that forbids the verb, is said by the verb. */
+function sendingAgain({ asked, verbs }: KnownNow): string {
+  const forbidden = verbs.some(({ verb, possible }) => verb === "retry" && !possible);
+  const seen = asked !== null && effectsOf(asked).length > 0;
+  return forbidden || seen
+    ? ". That does not make it right to send it again now: see Authorise retry."
+    : ", so sending again is safe.";
+}
+
+const NOT_ASKED: KnownNow = { asked: null, verbs: [] };
+
+/** Why it was parked is what was known then, where the provider has answered since. */
+function parkedSentence(reason: string | null, { asked }: KnownNow): string {
+  if (reason === null) return "It is parked for a person.";
+  return asked === null || asked.says === "unknown"
+    ? `It is parked for a person. ${quarantineWords(reason)}`
+    : `It is parked for a person, by what was known then: ${quarantineThen(reason)}`;
 }
 
 function readbackSentence(contract: EffectContract): string {
@@ -313,6 +339,21 @@ export function verbsLeft(
     default:
       return shown?.effect === true ? ["confirm"] : ["confirm", "reject"];
   }
+}
+
+/** The verbs that take a second person, by the policy, the amount and whether something that was sent can still arrive. */
+export function verbsOfTwo(
+  { kind, amountMinor, currency }: Pick<Operation, "kind" | "amountMinor" | "currency">,
+  attempts: readonly { readonly verdict: string }[],
+  policy: Policy,
+): readonly ResolveVerb[] {
+  // Whether a provider names a bound depends on no setting.
+  const noBound =
+    contractBook({ keyTtlMs: 0 })[kind].inflightBoundMs === null &&
+    attempts.some(({ verdict }) => !provenNotExecuted(verdict));
+  return (["confirm", "reject", "retry"] as const).filter(
+    (verb) => resolversNeeded({ verb, amountMinor, currency, noBound }, policy) === 2,
+  );
 }
 
 interface Shown {

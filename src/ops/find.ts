@@ -18,11 +18,15 @@ export type Found = { readonly outcome: "found"; readonly operation: Operation }
 const LOOK = "/ops list shows the newest ones.";
 
 /** Reads a full id, or its beginning; `op_` may be left out. */
-export async function findOperation(db: Db, typed: string): Promise<Found> {
+export async function findOperation(
+  db: Db,
+  typed: string,
+  options: { readonly looks: boolean } = { looks: false },
+): Promise<Found> {
   const ref = withPrefix(typed.trim().toLowerCase());
   if (!/^op_[0-9a-f]{0,32}$/.test(ref)) {
     return (
-      (await byOtherName(db, typed)) ??
+      (await byOtherName(db, typed, options)) ??
       unresolved(
         `“${short(typed)}” is no operation id: those are op_ and then digits and letters a to f. No operation is of such an order or reference. ${LOOK}`,
       )
@@ -41,7 +45,7 @@ export async function findOperation(db: Db, typed: string): Promise<Found> {
   const ids = await findByPrefix(db, ref, { limit: SUGGESTIONS + 1 });
   const [only] = ids;
   if (only === undefined) {
-    const other = ref === typed.trim().toLowerCase() ? null : await byOtherName(db, typed);
+    const other = ref === typed.trim().toLowerCase() ? null : await byOtherName(db, typed, options);
     if (other !== null) return other;
     return nothingNamed(`No operation begins with “${ref}”.`, await relatives(db, ref));
   }
@@ -76,17 +80,37 @@ SELECT f.id FROM (
   UNION SELECT e.operation_id FROM provider_evidence e WHERE e.provider_ref = $1 AND e.operation_id IS NOT NULL
 ) f ORDER BY f.id DESC LIMIT $2::int`;
 
-/** What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant. null: nothing is. */
-async function byOtherName(db: Db, typed: string): Promise<Unresolved | null> {
+/**
+ * What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant; only who looks is shown
+ * the one that there is. null: nothing is.
+ */
+async function byOtherName(
+  db: Db,
+  typed: string,
+  { looks }: { readonly looks: boolean },
+): Promise<Found | null> {
   const name = typed.trim();
   const { ids, more } = await operationsNamed(db, name);
-  if (ids.length === 0) return null;
+  const [only] = ids;
+  if (only === undefined) return null;
+  const operation = looks && ids.length === 1 ? await getOperation(db, only) : null;
+  if (operation !== null && isNamed(operation, name)) return { outcome: "found", operation };
   const many = more ? `The newest ${SUGGESTIONS} of more operations` : counted(ids.length, "operation");
   return unresolved(
     `“${short(name)}” is no operation id. ${many} of that order, payment or reference; take the id of the one that is meant:`,
     await suggested(db, ids),
   );
 }
+
+/** By its own order, payment, subscription or reference; a refund that somebody else made on its payment is none of it. */
+const isNamed = (operation: Operation, name: string): boolean =>
+  [
+    operation.orderRef,
+    operation.subscriptionRef,
+    operation.paymentIntent,
+    operation.providerSubscription,
+    operation.providerRef,
+  ].some((own) => own === name || own === name.toUpperCase());
 
 /** The newest operations of an order, a subscription, a payment or a reference; `more`: there are others. */
 export async function operationsNamed(

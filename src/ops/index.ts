@@ -18,11 +18,10 @@ export {
   type AttemptRun,
   type AttemptsOf,
   attemptRuns,
-  wasAnswered,
 } from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
-export { type EvidenceTold, evidenceTold } from "./evidence-told.js";
-export { verbsLeft, WAIT_FOR_PENDING } from "./explain.js";
+export { type EvidenceTold, evidenceTold, noEvidenceWords, nothingSentWords } from "./evidence-told.js";
+export { verbsLeft, verbsOfTwo, WAIT_FOR_PENDING } from "./explain.js";
 export { operationsNamed } from "./find.js";
 export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";

@@ -157,7 +157,7 @@ function withReference(
   if (ref === undefined) {
     return {
       ok: false,
-      sentence: `Which ${what}? Put its id, or the beginning of it, behind ${verb}.`,
+      sentence: `${notDone(verb)}Which ${what}? Put its id, or the beginning of it, behind ${verb}.`,
       suggestion: verb === "close" ? "/ops incidents" : `/ops ${verb} ${prefix}…`,
     };
   }
@@ -167,14 +167,14 @@ function withReference(
   if (bad !== null) {
     return {
       ok: false,
-      sentence: `The character ${bad} in ${quoted(ref)} cannot be part of an id.`,
+      sentence: `${notDone(verb)}The character ${bad} in ${quoted(ref)} cannot be part of an id.`,
       suggestion: null,
     };
   }
   if (more.length > 0) {
     return {
       ok: false,
-      sentence: `Only an id is expected behind ${verb}; ${quoted(more.join(" "))} could not be used.${verb === "show" || verb === "events" ? "" : " The reason is asked for in a form."}`,
+      sentence: `${notDone(verb)}Only an id is expected behind ${verb}; ${quoted(more.join(" "))} could not be used.${verb === "show" || verb === "events" ? "" : " The reason is asked for in a form."}`,
       suggestion: `/ops ${verb} ${ref}`,
     };
   }
@@ -183,6 +183,13 @@ function withReference(
 
 /** Somebody who types these wants to look; nothing that turns a switch is offered to them. */
 const LOOKS: ReadonlySet<string> = new Set(["?", "help", "health", "list", "ls", "show", "state", "status"]);
+
+/** First of all, whoever meant to turn a switch reads that it was not turned. */
+const NOT_TURNED = { freeze: "Nothing was frozen.", thaw: "Nothing was thawed." } as const;
+
+/** Who only wanted to look knows that nothing was done. */
+const notDone = (verb: "show" | "events" | ResolveVerb | "reopen" | "close"): string =>
+  verb === "show" || verb === "events" ? "" : "Nothing was done. ";
 
 function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedCommand {
   const [word, ...more] = rest;
@@ -194,7 +201,7 @@ function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedComma
   if (LOOKS.has(word.toLowerCase())) {
     return {
       ok: false,
-      sentence: `${quoted(word)} is no kind of effect; nothing was turned.`,
+      sentence: `${NOT_TURNED[verb]} ${quoted(word)} is no kind of effect.`,
       suggestion: "/ops health",
     };
   }
@@ -203,7 +210,7 @@ function freezing(verb: "freeze" | "thaw", rest: readonly string[]): ParsedComma
   const meant = verb === "freeze" ? `/ops freeze all ${rest.join(" ")}` : null;
   return {
     ok: false,
-    sentence: `${quoted(word)} is no kind of effect. The kinds are ${OPERATION_KINDS.join(", ")}; without one it is all of them.`,
+    sentence: `${NOT_TURNED[verb]} ${quoted(word)} is no kind of effect. The kinds are ${OPERATION_KINDS.join(", ")}; without one it is all of them.`,
     suggestion: guess === null ? meant : `/ops ${verb} ${guess}`,
   };
 }
@@ -241,8 +248,8 @@ function unknownVerb(word: string, rest: readonly string[]): ParsedCommand {
     ok: false,
     sentence:
       bad === null
-        ? `${quoted(word)} is not a command here. Type /ops help for all of them.`
-        : `The character ${bad} in ${quoted(word)} could not be read. Type /ops help for all commands.`,
+        ? `Nothing was done. ${quoted(word)} is not a command here. Type /ops help for all of them.`
+        : `Nothing was done. The character ${bad} in ${quoted(word)} could not be read. Type /ops help for all commands.`,
     suggestion: guess === null ? null : ["/ops", guess, ...rest].join(" "),
   };
 }

@@ -140,6 +140,8 @@ export interface OperationView {
   readonly nextLookAt: Date | null;
   /** What a person may do now, and what that would take. Empty when it has ended. */
   readonly safe: readonly VerbView[];
+  /** The operation by which the same was asked for again after this one ended without an effect; null: none. */
+  readonly next: OperationId | null;
   /** The proposal that waits for a second person. */
   readonly openResolution: ResolutionView | null;
   /** Findings about it or about its payment that nobody has closed, newest first. */

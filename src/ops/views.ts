@@ -25,6 +25,7 @@ import {
 import { listRuns } from "../runs/index.js";
 import { authorise } from "./authorise.js";
 import type { LookContext, OpsContext } from "./context.js";
+import { hasEnded } from "./evidence-told.js";
 import { isResolvable, nextLookOf, recoverySentences } from "./explain.js";
 import { explained } from "./explained.js";
 import { findOperation } from "./find.js";
@@ -80,7 +81,7 @@ export async function show(
 ): Promise<OperationView | Refused | Unresolved> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
+  const found = await findOperation(ctx.db, request.ref, { looks: true });
   if (found.outcome === "unresolved") return found;
   const { operation } = found;
   return lookAsking(ctx, operation, { policy: caller.policy, askMs: request.askMs ?? SHOW_ASKS_MS });
@@ -138,6 +139,7 @@ async function lookAt(
   const asked = typeof answer === "string" ? null : answer;
   const view = await explained(ctx, operation);
   const open = await openResolutionOf(ctx.db, operation.id);
+  const safe = policy === null ? [] : verbsNow(view, policy, asked);
   return {
     outcome: "operation",
     operation,
@@ -155,10 +157,11 @@ async function lookAt(
     approval: await approvalOfOperation(ctx.db, operation.id),
     waiters: await waitersOf(ctx.db, operation.id),
     contract: view.contract,
-    recovery: recoverySentences(view),
-    frozen: ENDED.has(operation.status) ? null : view.frozen,
+    recovery: recoverySentences(view, { asked, verbs: safe }),
+    frozen: hasEnded(operation) ? null : view.frozen,
     nextLookAt: nextLookOf(view),
-    safe: policy === null ? [] : verbsNow(view, policy, asked),
+    safe,
+    next: (await askedAgain(ctx.db, [operation])).get(operation.id) ?? null,
     openResolution: open === null ? null : resolutionView(open),
     openIncidents: await incidentRows(ctx.db, await openIncidentsOf(ctx.db, operation.id)),
   };
@@ -197,22 +200,13 @@ function evidenceView(row: Awaited<ReturnType<typeof evidenceOf>>[number]): Evid
   };
 }
 
-const ENDED: ReadonlySet<OperationStatus> = new Set([
-  "CONFIRMED",
-  "REJECTED",
-  "DENIED",
-  "EXPIRED",
-  "VOIDED",
-  "REVERSED",
-]);
-
 export async function events(
   ctx: OpsContext,
   request: { userId: string; ref: string },
 ): Promise<EventsView | Refused | Unresolved> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
+  const found = await findOperation(ctx.db, request.ref, { looks: true });
   if (found.outcome === "unresolved") return found;
   const rows = await storyOf(ctx.db, found.operation.id);
   return {

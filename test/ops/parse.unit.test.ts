@@ -102,3 +102,25 @@ it("a dash that no id holds is named as it was typed", () => {
     sentence: expect.stringContaining("(U+2011)"),
   });
 });
+
+describe("what was not carried out says so first", () => {
+  it.each([
+    ["freeze banana", /^Nothing was frozen\. “banana”/],
+    ["freeze provider broken", /^Nothing was frozen\. “provider”/],
+    ["freeze status", /^Nothing was frozen\. “status”/],
+    ["thaw banana", /^Nothing was thawed\. “banana”/],
+    ["confirm", /^Nothing was done\. Which operation/],
+    ["retry op_0192 now", /^Nothing was done\. Only an id/],
+    ["close inc_1 because", /^Nothing was done\. Only an id/],
+    ["freez all", /^Nothing was done\. “freez” is not a command/],
+  ])("%s", (text, sentence) => {
+    expect(parseOpsCommand(text)).toMatchObject({ ok: false, sentence: expect.stringMatching(sentence) });
+  });
+
+  it("who only wanted to look is told no such thing", () => {
+    expect(parseOpsCommand("show op_0192 please")).toMatchObject({
+      ok: false,
+      sentence: expect.stringMatching(/^Only an id/),
+    });
+  });
+});

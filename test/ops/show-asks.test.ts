@@ -9,7 +9,7 @@ import { incidentCard } from "../../src/slack/cards/incident-card.js";
 import { quarantineCard } from "../../src/slack/cards/ops-cards.js";
 import { incidentLine, operationLine, opsShow } from "../../src/slack/cards/ops-views.js";
 import { readIncident, readQuarantine } from "../../src/slack/views/ops.js";
-import { moveClock } from "../approvals/steps.js";
+import { moveClock, onlyApproval, operationAt } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -98,6 +98,13 @@ describe("what the provider says now", () => {
         ),
       ),
     });
+    const told = view.recovery.join(" ");
+    expect(told).toContain("the provider does a repeated key at most once.");
+    expect(told, "the verb says otherwise").not.toContain("is safe");
+    expect(told).toContain(
+      "It is parked for a person, by what was known then: The outcome was still unknown",
+    );
+    expect(told).not.toContain("is still unknown");
     expect(view.openIncidents).toMatchObject([
       {
         kind: "refunded_elsewhere",
@@ -157,6 +164,42 @@ describe("what the provider says now", () => {
     const [incident] = (await shown(id)).openIncidents;
     expect(incident).toMatchObject({ amount: "£5.00 GBP" });
     expect((await readIncident(w.h.db, incident?.id ?? ""))?.undecided).toEqual([]);
+  });
+
+  it("a parked operation's card says which verbs need a second person, by amount and policy", async () => {
+    const cardOf = async (amount: bigint): Promise<string> => {
+      payments.sandbox.control.arm({ kind: "drop_before_commit" });
+      const { id } = expectStatus(await w.quarantined(amount), "QUARANTINED");
+      const view = await readQuarantine(w.h.db, id, await w.ctx.activePolicy(w.h.db));
+      if (view === null) throw new Error("no card");
+      return JSON.stringify(quarantineCard(view).blocks);
+    };
+    expect(await cardOf(20_001n)).toContain(
+      "*Confirm committed*, *Reject* and *Authorise retry* need a second person, who is then asked here.",
+    );
+    expect(await cardOf(18_000n)).toContain(
+      "*Reject* and *Authorise retry* need a second person, who is then asked here; *Confirm committed* does not.",
+    );
+  });
+
+  it("what ended before it was sent waits for nothing, and names the operation that follows it", async () => {
+    const held = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 18_000n }]);
+    await w.h.click("U_SUP1", onlyApproval(held), "deny");
+    const id = operationAt(held, 0);
+    expectStatus(await w.now(id), "DENIED");
+    const denied = await shown(id);
+    for (const told of [JSON.stringify(opsShow(denied).blocks), showText(denied).join("\n")]) {
+      expect(told).toContain("Nothing was sent.");
+      expect(told).toContain("Nothing from the provider.");
+      expect(told).not.toMatch(/Nothing yet|provider yet/u);
+    }
+    const again = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 18_000n }]);
+    const next = operationAt(again, 0);
+    expect(next).not.toBe(id);
+    expect(JSON.stringify(opsShow(await shown(id)).blocks)).toContain(
+      `Nothing was sent. Asked for again: \`${next}\`.`,
+    );
+    expect(JSON.stringify(opsShow(await shown(next)).blocks)).toContain("Nothing yet.");
   });
 
   it("a refusal is evidence, and a stored answer that came again is no second effect", async () => {

@@ -206,13 +206,22 @@ describe("ids as people type them", () => {
       });
     }
     const byRef = await w.ops.show({ userId: "U_ONC1", ref: done.providerRef ?? "" });
-    if (byRef.outcome !== "unresolved") throw new Error(byRef.outcome);
-    expect(byRef.suggestions).toMatchObject([{ operation: { id: done.id } }]);
-    expect(JSON.stringify(notShown(byRef))).toMatch(/`op_\w+` confirmed · refund £180\.00 GBP ORD-1/u);
+    expect(byRef, "the only one is shown at once").toMatchObject({
+      outcome: "operation",
+      operation: { id: done.id },
+    });
+    const byOrder = await w.ops.show({ userId: "U_ONC1", ref: "ORD-1" });
+    if (byOrder.outcome !== "unresolved") throw new Error(byOrder.outcome);
+    expect(JSON.stringify(notShown(byOrder))).toMatch(/`op_\w+` confirmed · refund £180\.00 GBP ORD-1/u);
+    expect(await w.ops.events({ userId: "U_ONC1", ref: done.providerRef ?? "" })).toMatchObject({
+      outcome: "events",
+    });
     // Nothing is done to what was only guessed.
     expect(await w.ops.openResolution({ userId: "U_ONC1", ref: "ORD-1", verb: "reject" })).toMatchObject({
       outcome: "unresolved",
     });
+    const named = { userId: "U_ONC1", ref: done.providerRef ?? "", verb: "reject" } as const;
+    expect(await w.ops.openResolution(named)).toMatchObject({ outcome: "unresolved" });
   });
 
   it("a refund that was made elsewhere: the operations of its payment", async () => {

@@ -1,10 +1,12 @@
 /** What people read in Slack while sending is frozen, and that an open App Home follows what happens. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { MessageView } from "../../src/sandbox/slack/index.js";
+import { ACTIONS } from "../../src/slack/actions.js";
 import { SWITCH_AT_ONCE, SWITCH_INTERVAL_MS } from "../../src/slack/limits.js";
 import { withDatabase } from "../support/database.js";
 import { waitFor } from "../support/wait.js";
 import { hold, moveApproval, moveOperation } from "./support/held.js";
+import { quarantined } from "./support/quarantined.js";
 import { answers, calls, readable } from "./support/see.js";
 import { loadShop } from "./support/shop.js";
 import { startWorld, type World, type WorldOptions } from "./support/world.js";
@@ -23,6 +25,7 @@ async function start(options: Partial<WorldOptions> = {}): Promise<World> {
   return world;
 }
 
+const opsMessages = (w: World): MessageView[] => w.sandbox.control.messages("U_ONC1", "C_OPS");
 const cards = (w: World): MessageView[] =>
   w.sandbox.control.messages("U_SUP1", "C_APPR").filter((one) => readable(one).includes("Amount"));
 const cardWith = (w: World, text: string): Promise<MessageView> =>
@@ -105,6 +108,31 @@ describe("a freeze", () => {
       [held.operationId, waits.operationId],
     );
     expect(n).toBe(2);
+  });
+
+  test("stands on the card of what is parked, which offers no retry until the thaw", async () => {
+    const w = await start();
+    await quarantined(w);
+    const parked = (text: string): Promise<MessageView> =>
+      waitFor(() =>
+        opsMessages(w).find((one) => {
+          const read = readable(one);
+          return read.includes("a person must decide") && read.includes(text);
+        }),
+      );
+    await parked("Authorise retry");
+    await ops(w, "U_ONC1", "freeze refund the provider answers oddly");
+    const frozen = await parked("Refunds are frozen");
+    expect(readable(frozen)).toMatch(
+      /\*Refunds are frozen\* since <!date[^>]*> by <@U_ONC1>: the provider answers oddly\. Nothing is sent until on-call thaws\. \*Authorise retry\* is possible after that\./u,
+    );
+    expect(JSON.stringify(frozen.blocks)).not.toContain(ACTIONS.resolveRetry);
+    await w.ctx.useCases.ops.thaw({ userId: "U_ONC2", kind: "refund" });
+    await waitFor(async () => {
+      const { blocks } = await parked("Authorise retry");
+      const said = JSON.stringify(blocks);
+      return !said.includes("frozen") && said.includes(ACTIONS.resolveRetry);
+    });
   });
 
   test("reaches every card however many there are, few at once, the others in turn; what is decided is left alone", async () => {

@@ -95,9 +95,13 @@ describe("/ops", () => {
     await ops(w, "U_ONC1", `events ${held.operationId}`);
     await says(w, "U_ONC1", "Timeline");
     await ops(w, "U_ONC1", "show ord-10042");
+    expect(await says(w, "U_ONC1", "What recovery is allowed, and why")).toContain(held.operationId);
+    await ops(w, "U_ONC1", "confirm ord-10042");
     expect(await says(w, "U_ONC1", "1 operation of that order, payment or reference")).toContain(
       held.operationId,
     );
+    await ops(w, "U_ONC1", "freeze provider broken");
+    await says(w, "U_ONC1", /^Nothing was frozen\. “provider” is no kind of effect/);
   });
 
   test("an id that names none is quoted, with where to look; one that names several lists what each is", async () => {

@@ -9,9 +9,10 @@ import {
   type AttemptRun,
   attemptRuns,
   evidenceTold,
+  noEvidenceWords,
+  nothingSentWords,
   type OperationView,
   type VerbView,
-  wasAnswered,
 } from "../../ops/index.js";
 
 const LABEL_WIDTH = 18;
@@ -38,8 +39,12 @@ export function showText(view: OperationView): string[] {
     `${operation.id}  ${standingOf(operation)}  ${subjectOf(operation)}`,
     ...facts(view).map(([label, value]) => `${label.padEnd(LABEL_WIDTH)}${value}`),
     ...part("Still open", pending(view)),
-    ...part("What was sent", attemptRuns(view.attempts, operation).map(attemptText), "Nothing yet."),
-    ...part("Evidence so far", evidence(view), noEvidence(view)),
+    ...part(
+      "What was sent",
+      attemptRuns(view.attempts, operation).map(attemptText),
+      nothingSentWords(view, (id) => id),
+    ),
+    ...part("Evidence so far", evidence(view), noEvidenceWords(view)),
     ...(view.notAsked === null ? [] : [`  ${view.notAsked} What stands here is from before.`]),
     ...part("What recovery is allowed, and why", view.recovery),
     ...part(
@@ -125,11 +130,6 @@ function attemptText({ first, last, which, what }: AttemptRun): string {
 function evidence(view: OperationView): string[] {
   return evidenceTold(view).map(({ at, how, sentence }) => `${utcSecond(at)}, ${how}: ${sentence}`);
 }
-
-const noEvidence = ({ attempts }: OperationView): string =>
-  attempts.some(wasAnswered)
-    ? "The provider's answer to what was sent, as it stands above."
-    : "Nothing from the provider yet.";
 
 function verbText({ id }: Operation, { verb, possible, people, sentence }: VerbView): string {
   const takes = possible ? (people === 2 ? "two people" : "one person") : "not now";

@@ -36,6 +36,7 @@ import {
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
+import { frozenSince } from "./frozen.js";
 import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 export interface QuarantineView {
@@ -43,18 +44,21 @@ export interface QuarantineView {
   readonly attempts: readonly AttemptFacts[];
   /** The newest resolution of this operation, if any. */
   readonly resolution: ResolutionFacts | null;
+  /** Which verbs take a second person. Absent: that is not known here. */
+  readonly verbsOfTwo?: readonly ResolutionVerb[];
 }
 
 const TEXT_MAX = 800;
 const ATTEMPTS_SHOWN = 6;
 
-export function quarantineCard({ operation, attempts, resolution }: QuarantineView): Message {
+export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: QuarantineView): Message {
   const open = operation.status === "QUARANTINED";
   const title = open
     ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
     : afterQuarantine(operation);
   const safe = open ? safeBlocks(operation) : [];
-  const left = verbsLeft(operation, attempts);
+  const { frozen } = operation;
+  const left = verbsLeft(operation, attempts).filter((verb) => verb !== "retry" || frozen === null);
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -68,10 +72,13 @@ export function quarantineCard({ operation, attempts, resolution }: QuarantineVi
             TEXT_MAX,
           ),
           ...attemptsBlocks(attempts, operation),
+          ...(frozen === null
+            ? []
+            : [ours(`${frozenSince(frozen)} *Authorise retry* is possible after that.`)]),
           ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
-            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : secondNote(left)}`,
+            `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : secondNote(left, verbsOfTwo)}`,
           ),
         ]
       : [theirs(outcomeOf(operation), TEXT_MAX)]),
@@ -90,10 +97,20 @@ const buttonsNote = (left: readonly ResolutionVerb[]): string =>
     ? "*Details* asks the provider and says what it shows now."
     : "Each button asks for a reason and evidence, and the provider is asked again first.";
 
-/** Of the buttons that are there. */
-function secondNote(left: readonly ResolutionVerb[]): string {
-  const names = left.filter((verb) => verb !== "confirm").map((verb) => `*${verbName(verb)}*`);
-  return names.length === 0 ? "" : ` ${listOf(names)} may need a second person, who is then asked here.`;
+/** Of the buttons that are there: which of them take a second person. */
+function secondNote(
+  left: readonly ResolutionVerb[],
+  verbsOfTwo: readonly ResolutionVerb[] | undefined,
+): string {
+  const named = (verbs: readonly ResolutionVerb[]): string =>
+    listOf(verbs.map((verb) => `*${verbName(verb)}*`));
+  if (left.length === 0) return "";
+  if (verbsOfTwo === undefined) return ` ${named(left)} may need a second person, who is then asked here.`;
+  const two = left.filter((verb) => verbsOfTwo.includes(verb));
+  const one = left.filter((verb) => !verbsOfTwo.includes(verb));
+  if (two.length === 0) return " One person is enough.";
+  const needs = `${named(two)} ${two.length === 1 ? "needs" : "need"} a second person, who is then asked here`;
+  return ` ${needs}${one.length === 0 ? "" : `; ${named(one)} ${one.length === 1 ? "does" : "do"} not`}.`;
 }
 
 /** Where what the provider showed leaves one way out, or none: nobody has to find that out in a form. */
@@ -322,6 +339,9 @@ export function resolutionCard({ resolution, operation }: ResolutionCardView): M
           ours(
             `${anewWords(resolution)}*Agree* ${agreeing(resolution.verb, operation)} The provider is asked again first; if it answers the question, its answer counts, and if it answers otherwise than here, nothing is done and this card asks anew. *Disagree* leaves the operation as it is.`,
           ),
+          ...(resolution.verb === "retry" && operation.frozen !== null
+            ? [ours(`${frozenSince(operation.frozen)} *Agree* is refused until then.`)]
+            : []),
           actions("second", [
             { action: ACTIONS.agree, text: "Agree", value: resolutionValue(resolution), style: "primary" },
             {

@@ -23,10 +23,11 @@ import type {
 import {
   type Doer,
   evidenceTold,
+  noEvidenceWords,
+  nothingSentWords,
   OPS_HELP,
   type TimelineEntry,
   timelineEntry,
-  wasAnswered,
 } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
@@ -153,11 +154,13 @@ export function opsShow(view: OperationView): Message {
     ...rows(table.filter((row) => row !== null)),
     ...(view.frozen === null ? [] : [ours(frozenSince(view.frozen))]),
     ...pendingBlocks(view),
-    ours(`*What was sent*\n${attempts.length === 0 ? "Nothing yet." : ""}`.trim()),
+    ours(
+      `*What was sent*\n${attempts.length === 0 ? nothingSentWords(view, (id) => `\`${id}\``) : ""}`.trim(),
+    ),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
     ours("*Evidence so far*"),
     ...(view.notAsked === null ? [] : [note(`${esc(view.notAsked)} What stands here is from before.`)]),
-    ...chunks(evidenceLines(view), noEvidence(view)),
+    ...chunks(evidenceLines(view), noEvidenceWords(view)),
     ours("*What recovery is allowed, and why*"),
     ...chunks(
       view.recovery.map((line) => `• ${withLocalTimes(esc(line, 600))}`),
@@ -222,12 +225,6 @@ const evidenceLines = (view: OperationView): string[] =>
   evidenceTold(view)
     .slice(-EVIDENCE_SHOWN)
     .map(({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${esc(sentence, 400)}`);
-
-/** An answer to what was sent is from the provider, too. */
-const noEvidence = ({ attempts }: OperationView): string =>
-  attempts.some(wasAnswered)
-    ? "The provider's answer to what was sent, as it stands above."
-    : "Nothing from the provider yet.";
 
 function verbAction(verb: "confirm" | "reject" | "retry"): string {
   switch (verb) {

@@ -64,7 +64,7 @@ export async function renderSubject(
       return ticket === null ? null : { message: ticketCard(ticket), urgent: false };
     }
     case "quarantine": {
-      const view = isOperationId(id) ? await readQuarantine(db, id) : null;
+      const view = isOperationId(id) ? await readQuarantine(db, id, await ctx.policy()) : null;
       return view === null ? null : urgent(quarantineCard(view));
     }
     case "resolution": {

@@ -3,8 +3,15 @@ import type { SqlRunner } from "../../db/connect.js";
 import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
+import type { Policy } from "../../domain/policy/policy.js";
 import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from "../../ops/index.js";
-import { CONFIRMED_ON_WORD, countedElsewhere, storedAnswers, storedRefusal } from "../../ops/index.js";
+import {
+  CONFIRMED_ON_WORD,
+  countedElsewhere,
+  storedAnswers,
+  storedRefusal,
+  verbsOfTwo,
+} from "../../ops/index.js";
 import type { IncidentKind, IncidentView } from "../cards/incident-card.js";
 import { incidentDetail } from "../cards/incident-detail.js";
 import type {
@@ -17,7 +24,12 @@ import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation, readOperations } from "./operation.js";
 
-export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<QuarantineView | null> {
+/** `policy` null: none is at hand, and how many people a verb takes is not told. */
+export async function readQuarantine(
+  db: SqlRunner,
+  id: OperationId,
+  policy: Policy | null = null,
+): Promise<QuarantineView | null> {
   const operation = await readOperation(db, id);
   if (operation === null) return null;
   const attempts = await db.sql<{
@@ -48,6 +60,7 @@ export async function readQuarantine(db: SqlRunner, id: OperationId): Promise<Qu
       }),
     ),
     resolution: resolution === undefined ? null : resolutionOf(resolution),
+    ...(policy === null ? {} : { verbsOfTwo: verbsOfTwo(operation, attempts, policy) }),
   };
 }
 
