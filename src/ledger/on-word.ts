@@ -2,6 +2,7 @@
 import type { SqlRunner } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import { CONFIRMED_ON_WORD } from "../domain/named-evidence.js";
+import { AGREED_ON } from "./types.js";
 
 /** SQL: operation `o` is confirmed, and only a person vouches for it (`isConfirmedOnWord`). */
 export const confirmedOnWord = (o: string): string =>
@@ -13,7 +14,7 @@ export const confirmedOnWord = (o: string): string =>
  */
 export const referenceIsGiven = (o: string): string => `(${o}.provider_ref IS NOT NULL AND EXISTS (
     SELECT 1 FROM resolutions r WHERE r.operation_id = ${o}.id AND r.verb = 'confirm' AND r.state = 'applied'
-      AND r.probe ->> 'says' IN ('absent', 'unknown') AND strpos(r.evidence_ref, rtrim(${o}.provider_ref, '…')) > 0)
+      AND COALESCE(r.probe #>> '{${AGREED_ON},says}', r.probe ->> 'says') IN ('absent', 'unknown') AND strpos(r.evidence_ref, rtrim(${o}.provider_ref, '…')) > 0)
   AND NOT EXISTS (SELECT 1 FROM provider_evidence x WHERE x.operation_id = ${o}.id AND x.provider_ref = ${o}.provider_ref)
   AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.operation_id = ${o}.id AND a.provider_ref = ${o}.provider_ref))`;
 

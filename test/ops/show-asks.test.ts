@@ -166,20 +166,21 @@ describe("what the provider says now", () => {
     expect((await readIncident(w.h.db, incident?.id ?? ""))?.undecided).toEqual([]);
   });
 
-  it("a parked operation's card says which verbs need a second person, by amount and policy", async () => {
-    const cardOf = async (amount: bigint): Promise<string> => {
-      payments.sandbox.control.arm({ kind: "drop_before_commit" });
-      const { id } = expectStatus(await w.quarantined(amount), "QUARANTINED");
-      const view = await readQuarantine(w.h.db, id, await w.ctx.activePolicy(w.h.db));
-      if (view === null) throw new Error("no card");
-      return JSON.stringify(quarantineCard(view).blocks);
-    };
-    expect(await cardOf(20_001n)).toContain(
+  it.each([
+    [
+      20_001n,
       "*Confirm committed*, *Reject* and *Authorise retry* need a second person, who is then asked here.",
-    );
-    expect(await cardOf(18_000n)).toContain(
+    ],
+    [
+      18_000n,
       "*Reject* and *Authorise retry* need a second person, who is then asked here; *Confirm committed* does not.",
-    );
+    ],
+  ])("a parked operation's card says which verbs need a second person: %s", async (amount, sentence) => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit" });
+    const { id } = expectStatus(await w.quarantined(amount), "QUARANTINED");
+    const view = await readQuarantine(w.h.db, id, await w.ctx.activePolicy(w.h.db));
+    if (view === null) throw new Error("no card");
+    expect(JSON.stringify(quarantineCard(view).blocks)).toContain(sentence);
   });
 
   it("what ended before it was sent waits for nothing, and names the operation that follows it", async () => {

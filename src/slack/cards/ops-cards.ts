@@ -105,7 +105,9 @@ function secondNote(
   const named = (verbs: readonly ResolutionVerb[]): string =>
     listOf(verbs.map((verb) => `*${verbName(verb)}*`));
   if (left.length === 0) return "";
-  if (verbsOfTwo === undefined) return ` ${named(left)} may need a second person, who is then asked here.`;
+  const others = left.filter((verb) => verb !== "confirm");
+  if (verbsOfTwo === undefined)
+    return others.length === 0 ? "" : ` ${named(others)} may need a second person, who is then asked here.`;
   const two = left.filter((verb) => verbsOfTwo.includes(verb));
   const one = left.filter((verb) => !verbsOfTwo.includes(verb));
   if (two.length === 0) return " One person is enough.";

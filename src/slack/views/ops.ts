@@ -228,7 +228,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               SELECT o.id FROM operations o
               WHERE i.kind = 'overdrawn' AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = p.id AND o.kind = 'refund' AND ${CONFIRMED_ON_WORD}
               ORDER BY o.created_at, o.id) AS vouched,
-            CASE WHEN i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, p.updated_at AS left_at, g.evidence_ref AS given, g.probe ->> 'says' AS given_says
+            CASE WHEN i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, p.updated_at AS left_at, g.evidence_ref AS given, COALESCE(g.probe #>> '{agreedOn,says}', g.probe ->> 'says') AS given_says
        FROM incidents i
        LEFT JOIN resolutions g ON g.id = i.detail ->> 'resolution' AND g.operation_id = i.operation_id
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
