@@ -1,4 +1,4 @@
-/** The provider contradicted a person's word, the case was opened again for that, and the provider's evidence has settled it since. */
+/** The provider contradicted a person's word, or did not show what it was given for, and its evidence has settled the operation since. */
 import type { Tx } from "../db/connect.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
@@ -7,7 +7,7 @@ import { closeIncident } from "./incidents.js";
 
 /** $1 operation. Findings against a person's word of it; those against anything else wait for a person. */
 const AGAINST_WORD = `
-SELECT id FROM incidents WHERE operation_id = $1 AND status = 'open' AND kind = 'contradiction' AND detail ? 'resolution'`;
+SELECT id FROM incidents WHERE operation_id = $1 AND status = 'open' AND kind IN ('contradiction', 'missing_effect') AND detail ? 'resolution'`;
 
 /**
  * Call after a transition. Confirmed by what the provider shows: nothing is left to find out, so the record closes the finding itself,

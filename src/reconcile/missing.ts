@@ -2,9 +2,10 @@
 import { effectEvidence, takeBack } from "../dispatch/index.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
-import { confirmedOnWord, getOperation, openIncident, recordEvidence } from "../ledger/index.js";
+import { confirmedOnWord, getOperation, openIncident } from "../ledger/index.js";
 import type { MissingScope, ReconcileCtx } from "./context.js";
 import { missingWords } from "./missing-words.js";
+import { NOT_SHOWN_SINCE, noteShownAgain } from "./shown-again.js";
 
 /** Asked for one by one in a pass. */
 const MISSED_LIMIT = 1_000;
@@ -14,8 +15,7 @@ const MISSED_LIMIT = 1_000;
  * a finding of its own.
  */
 const TOLD = `EXISTS (
-  SELECT 1 FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect'
-    AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id))`;
+  SELECT 1 FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect' AND ${NOT_SHOWN_SINCE})`;
 
 /** $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed and alive. What rests on a word alone is asked for otherwise. */
 const confirmedAndNotListed = (scope: string): string => `
@@ -99,32 +99,6 @@ export async function missingEffects(
     );
   }
   return missing;
-}
-
-/** $1 references that are listed and alive. Incidents, closed by now, that told of one of them as missing. */
-const MISSED_BEFORE = `
-SELECT i.id, o.id AS operation, o.provider_ref AS ref FROM incidents i JOIN operations o ON o.id = i.operation_id
-WHERE i.kind = 'missing_effect' AND i.status = 'closed' AND o.provider_ref = ANY($1::text[]) AND NOT ${confirmedOnWord("o")}
-  AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id)`;
-
-/** Keeps that an effect is there again whose absence a person has dealt with. */
-async function noteShownAgain(ctx: ReconcileCtx, listed: readonly string[]): Promise<void> {
-  const rows = await ctx.db.sql<{ id: string; operation: OperationId; ref: string }>(
-    "reconcile.missed_before",
-    MISSED_BEFORE,
-    [listed],
-  );
-  for (const { id, operation, ref } of rows) {
-    await ctx.db.tx((tx) =>
-      recordEvidence(tx, ctx, {
-        operationId: operation,
-        source: "sweep",
-        providerRef: ref,
-        dedupeKey: `shown_again:${id}`,
-        payload: { ref, incident: id },
-      }),
-    );
-  }
 }
 
 /** It failed there after it was confirmed, and no webhook said so. */

@@ -374,6 +374,66 @@ describe("a confirmed refund that goes missing twice", () => {
   });
 });
 
+describe("a confirmed refund that a list hid for a while", () => {
+  const away = async (): Promise<{ id: OperationId; hidden: string }> => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const id = await w.prepared("ORD-1", 2_000n);
+    await w.work(w.worker("w"), id);
+    await w.advance(700_000);
+    const hidden = w.control.arm({ kind: "lying_read", lie: "hide" });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    return { id, hidden };
+  };
+
+  it("shown again, the record closes the finding itself, and a later absence is one of its own", async () => {
+    const { id, hidden } = await away();
+    expect((await incidents()).map(({ status }) => status)).toEqual(["open"]);
+    w.control.disarm(hidden);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    const [incident] = await incidents();
+    const card = await readIncident(database.db, incident?.id ?? "");
+    expect(card).toMatchObject({ status: "closed", closedBy: "system:reconcile" });
+    expect(card?.closeReason).toContain((await w.now(id)).providerRef);
+    expect(card?.closeReason).toContain("shows");
+    w.control.arm({ kind: "lying_read", lie: "hide" });
+    expect(await sweepOrphans(w.worker("s")), "away again").toMatchObject({ missing: 1 });
+    expect((await incidents()).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      "missing_effect closed",
+      "missing_effect open",
+    ]);
+    expect((await w.control.counts()).amounts).toEqual({ gbp: 2_000 });
+    await w.intact();
+  });
+
+  it("a list alone closes nothing, where the provider does not show the refund itself", async () => {
+    const { hidden } = await away();
+    w.control.disarm(hidden);
+    const ctx = w.worker("s");
+    const read: typeof ctx.provider.read = async () => ({
+      read: "complete",
+      effects: [],
+      balance: null,
+      readAt: systemClock.now(),
+    });
+    await sweepOrphans({ ...ctx, provider: { ...ctx.provider, read } });
+    expect((await incidents()).map(({ status }) => status)).toEqual(["open"]);
+  });
+
+  it("shown again with another amount, it stays with a person", async () => {
+    const { hidden } = await away();
+    w.control.disarm(hidden);
+    const ctx = w.worker("s");
+    const read: typeof ctx.provider.read = async (...asked) => {
+      const reading = await ctx.provider.read(...asked);
+      if (reading.read !== "complete") return reading;
+      return { ...reading, effects: reading.effects.map((one) => ({ ...one, amountMinor: 100n })) };
+    };
+    await sweepOrphans({ ...ctx, provider: { ...ctx.provider, read } });
+    expect((await incidents()).map(({ status }) => status)).toEqual(["open"]);
+  });
+});
+
 describe("refunds that were seen elsewhere, that a list does not show and that the provider does not answer for", () => {
   it("are asked for within one call's time together, and still count", async () => {
     await w.order({ ref: "ORD-1", captured: 18_000 });

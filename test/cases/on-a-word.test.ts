@@ -87,10 +87,10 @@ async function confirmedUnasked(operation: Operation, evidence: string): Promise
   w.control.disarm(down);
 }
 
-const incidents = (): Promise<{ id: string; kind: string; operation: string }[]> =>
+const incidents = (): Promise<{ id: string; kind: string; status: string; operation: string }[]> =>
   database.db.sql(
     undefined,
-    "SELECT id, kind, operation_id AS operation FROM incidents ORDER BY created_at, id",
+    "SELECT id, kind, status, operation_id AS operation FROM incidents ORDER BY created_at, id",
   );
 const kinds = async (): Promise<string[]> => (await incidents()).map(({ kind }) => kind);
 
@@ -236,6 +236,41 @@ describe("confirmed on a word while the provider shows nothing of it", () => {
     const unread = { read: "failed", reason: "timeout", detail: "no answer" } as const;
     await sweepOrphans({ ...ctx, provider: { ...ctx.provider, list: async () => unread } });
     expect(await kinds()).toEqual([]);
+  });
+
+  it("missed while the provider hid what was meant: shown again, the record closes the finding itself", async () => {
+    const operation = await parked("ORD-1", false);
+    await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 2_000 });
+    const [made] = await w.control.effects();
+    await confirmedUnasked(operation, made?.id ?? "");
+    await w.advance(LAG_MS);
+    const hidden = w.control.arm({ kind: "lying_read", lie: "hide" });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", status: "open" }]);
+    w.control.disarm(hidden);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", status: "closed" }]);
+    expect(await cardOf("missing_effect")).toContain(`shows ${made?.id}`);
+    expect(await w.now(operation.id)).toMatchObject({
+      status: "CONFIRMED",
+      result: { code: "confirmed_unasked" },
+    });
+    w.control.arm({ kind: "lying_read", lie: "hide" });
+    expect(await sweepOrphans(w.worker("s")), "away again").toMatchObject({ missing: 1 });
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect((await incidents()).map(({ status }) => status)).toEqual(["closed", "open"]);
+    await w.intact();
+  });
+
+  it("missed while the provider could not be asked again: the finding stays open", async () => {
+    const operation = await parked("ORD-1", false);
+    await confirmed(operation, "TCK-9");
+    await told(operation, "TCK-9");
+    const ctx = w.worker("s");
+    const unread = { read: "failed", reason: "timeout", detail: "no answer" } as const;
+    await sweepOrphans({ ...ctx, provider: { ...ctx.provider, list: async () => unread } });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", status: "open" }]);
   });
 
   it("is settled where a refund that carries no id, of this payment and amount, was meant", async () => {
@@ -786,6 +821,19 @@ describe("a subscription that was said to be cancelled", () => {
     expect(card).not.toContain("money");
     expect((await w.control.counts()).cancellations).toBe(0);
     await w.intact();
+  });
+
+  it("and is, after it was told that it is not: the record closes the finding itself", async () => {
+    await saidCancelled();
+    await w.advance(LAG_MS);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 1 });
+    const answer = await fetch(`${payments.sandbox.url}/v1/subscriptions/sub_one`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${SECRET_KEY}` },
+    });
+    expect(answer.status).toBe(200);
+    expect(await sweepOrphans(w.worker("s"))).toMatchObject({ missing: 0 });
+    expect(await incidents()).toMatchObject([{ kind: "missing_effect", status: "closed" }]);
   });
 
   it("and is: nothing is found", async () => {
