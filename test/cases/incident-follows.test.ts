@@ -1,7 +1,7 @@
 /** The cards of findings follow what came of them: what counts again, what is a duplicate of ours, what is shown again. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/domain/ids.js";
-import { closeIncident } from "../../src/ledger/index.js";
+import { closeIncident, openIncident } from "../../src/ledger/index.js";
 import { sweepOrphans } from "../../src/reconcile/index.js";
 import { incidentCard } from "../../src/slack/cards/incident-card.js";
 import { readIncident } from "../../src/slack/views/ops.js";
@@ -158,4 +158,29 @@ describe("a second refund under the id of one of ours", () => {
       await w.intact();
     },
   );
+
+  it("a card of before that names nothing else points to the duplicate", async () => {
+    await w.order({ ref: "ORD-1", captured: 18_000 });
+    const id = await w.prepared("ORD-1", 2_000n);
+    await w.work(w.worker("w"), id);
+    const ref = await second(id);
+    await w.advance(700_000);
+    await sweep();
+    const [duplicate] = await incidents();
+    const [payment] = await database.db.sql<{ id: string }>(undefined, "SELECT id FROM payments");
+    const told = await database.db.tx((tx) =>
+      openIncident(tx, w.worker("s"), {
+        kind: "refunded_elsewhere",
+        dedupeKey: "elsewhere:before",
+        operationId: null,
+        paymentId: payment?.id ?? "",
+        detail: { refundedElsewhere: 2_000, before: 0, effects: [ref] },
+      }),
+    );
+    const card = await cardOf(told.id);
+    expect(card).toContain(`${ref}: ${id}, told in ${duplicate?.id}`);
+    expect(card).not.toContain("outside Countersign");
+    expect(card).not.toContain("Nothing: the balance");
+    expect(card).toContain("a second refund under the id of one of ours");
+  });
 });

@@ -61,6 +61,8 @@ export interface IncidentView {
   };
   /** Refunds on the same payment that only a person vouches for. */
   readonly vouched?: readonly OperationFacts[];
+  /** Of money found elsewhere: all of it is told as a duplicate of an operation of ours. */
+  readonly ownSecond?: boolean;
   /** Of an automatic freeze: who turned the switch back since, and when. */
   readonly thawed?: { readonly by: string; readonly at: Date };
   /** It is about what a person's word alone had confirmed. */
@@ -193,7 +195,14 @@ const wordsOf = (incident: IncidentView): IncidentWords => {
     ...(onWord === true ? ON_WORD[kind] : {}),
     ...(operation !== null && SETTLED_STATES.has(operation.status) ? settledWords(kind, operation) : {}),
     ...(incident.thawed === undefined ? {} : THAWED),
+    ...(incident.ownSecond === true ? OWN_SECOND : {}),
   };
+};
+
+const OWN_SECOND: Rest = {
+  meaning:
+    "The provider shows a second refund under the id of one of ours. The balance was corrected by it, and the duplicate is an incident of its own.",
+  next: "Go by the incident of the duplicate, which is named above; then close this.",
 };
 
 /** The switch was turned back since; who did it and when stands below. */

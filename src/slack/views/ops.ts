@@ -272,6 +272,9 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       ? {}
       : { leftNow: { amountMinor: row.left_now, currency: row.currency, at: row.left_at } }),
     ...(row.given === null ? {} : { onWord: true }),
+    ...(row.kind === "refunded_elsewhere" && namesOnly(row.detail, row.duplicates.length)
+      ? { ownSecond: true }
+      : {}),
     ...(row.kind === "freeze_tripped" ? await thawedSince(db, id) : {}),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
@@ -279,6 +282,10 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     createdAt: row.created_at,
   };
 }
+
+/** It tells of so many effects, and of no other. */
+const namesOnly = ({ effects }: JsonObject, many: number): boolean =>
+  many > 0 && Array.isArray(effects) && effects.length === many;
 
 /** References that count as refunded elsewhere now, on the payment that the incident is about. */
 async function countedFor(db: SqlRunner, id: string): Promise<readonly string[]> {
