@@ -66,6 +66,10 @@ export interface ApprovalView {
   readonly confirmedBy: string | null;
   /** Of an approval that was not needed any more: the operation that was asked for in its place. */
   readonly instead: OperationFacts | null;
+  /** When somebody who has said no had said yes before, by their Slack user id. Absent: nobody. */
+  readonly yesBefore?: ReadonlyMap<string, Date>;
+  /** Of what was refunded before on the payment: what rests on on-call's word. Minor units; absent: nothing. */
+  readonly onWordMinor?: bigint;
 }
 
 /** How much of a planner's reason, a note or a policy sentence a card shows; the rest is one click away. */
@@ -128,7 +132,7 @@ function boundRows(view: ApprovalView): Row[] {
   const { approval, operation } = view;
   const { binding } = approval;
   const amount = amountOf(binding);
-  const left = leftLines(approval);
+  const left = leftLines(approval, view.onWordMinor);
   const table: (Row | null)[] = [
     amount === null ? null : { label: "Amount", value: { theirs: amount } },
     binding.orderRef === null ? null : { label: "Order", value: { theirs: orderText(approval) } },
@@ -311,7 +315,7 @@ export function stoppableButtons(view: ApprovalView): ButtonSpec[] {
 /** Who, when, note, and what came of it. */
 function decisionBlocks(view: ApprovalView): KnownBlock[] {
   const { approval, operation } = view;
-  const votes = approval.votes.map((vote) => note(voteLine(vote)));
+  const votes = approval.votes.map((vote) => note(voteLine(vote, view)));
   const notes = approval.votes
     .filter((vote) => vote.note !== null && vote.note.trim() !== "" && vote.note !== approval.denyNote)
     .map((vote) => attributed(`Note by ${mentionUser(vote.userId)}:`, oneLine(vote.note ?? ""), NOTE_MAX));
@@ -365,9 +369,25 @@ export function confirmedLine(operation: OperationFacts): string | null {
     : `${operation.status === "REJECTED" ? "Rejected" : "Confirmed"} by ${listOf(people.map(mentionUser))}.`;
 }
 
-function voteLine(vote: Vote): string {
-  const verb = vote.verdict === "approve" ? "Approved" : "Denied";
-  return `*${verb}* by ${mentionUser(vote.userId)} (${escapeText(oneLine(vote.role))}), ${localTime(vote.at)}`;
+function voteLine(vote: Vote, view: ApprovalView): string {
+  const who = `by ${mentionUser(vote.userId)} (${escapeText(oneLine(vote.role))})`;
+  const yes = vote.verdict === "deny" ? view.yesBefore?.get(vote.userId) : undefined;
+  if (yes !== undefined)
+    return `*Approved* ${who}, ${localTime(yes)}, and *${tookBack(view)}*, ${localTime(vote.at)}`;
+  return `*${vote.verdict === "approve" ? "Approved" : "Denied"}* ${who}, ${localTime(vote.at)}`;
+}
+
+/** What somebody did who had approved. */
+const tookBack = ({ approval }: ApprovalView): string =>
+  approval.endCode === "undone" ? "took it back" : "then denied";
+
+/** The same without marks. */
+function voteText(vote: Vote, view: ApprovalView): string {
+  const who = mentionUser(vote.userId);
+  const yes = vote.verdict === "deny" ? view.yesBefore?.get(vote.userId) : undefined;
+  if (yes !== undefined)
+    return `Approved by ${who}, ${utcTime(yes)}, and ${tookBack(view)}, ${utcTime(vote.at)}.`;
+  return `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${who}, ${utcTime(vote.at)}.`;
 }
 
 function standingLine(view: ApprovalView): string | null {
@@ -461,10 +481,7 @@ export function approvalText(view: ApprovalView): string {
   if (approval.state !== "PENDING") {
     const dead = approval.state === "VOIDED" ? `${voidedWords(approval)}: ` : "";
     const said = escapeWithin(oneLine(`${what}. ${dead}${standingLine(view) ?? ""}`), 1200).text;
-    const who = approval.votes.map(
-      (vote) =>
-        `${vote.verdict === "approve" ? "Approved" : "Denied"} by ${mentionUser(vote.userId)}, ${utcTime(vote.at)}.`,
-    );
+    const who = approval.votes.map((vote) => voteText(vote, view));
     const note =
       approval.denyNote === null ? "" : escapeWithin(oneLine(`Note: ${approval.denyNote}`), 300).text;
     return [said, frozen, confirmedLine(view.instead ?? view.operation) ?? "", ...who, note]

@@ -5,15 +5,20 @@ import { formatMoney } from "../../domain/money.js";
 
 type Payment = NonNullable<WorldSnapshot["payment"]>;
 
-/** "£90.00 GBP", "= £180.00 GBP paid", "− £30.00 GBP refunded before", "− £60.00 GBP this": a line each. null: no money of an order. */
-export function leftLines({ binding }: Approval): readonly string[] | null {
+const REFUNDED = "refunded before";
+
+/** "£90.00 GBP", "= £180.00 GBP paid", "− £30.00 GBP refunded before", "− £60.00 GBP this": a line each. null: no money of an order. `onWordMinor`: of the refunded, what only on-call vouches for. */
+export function leftLines({ binding }: Approval, onWordMinor = 0n): readonly string[] | null {
   const { payment } = binding.world;
   if (payment === null || binding.kind !== "refund") return null;
   const { capturedMinor, refundableMinor, currency } = payment;
   const of = (amountMinor: bigint): string => formatMoney({ amountMinor, currency });
   const before = [
     `= ${of(capturedMinor)} paid`,
-    ...spentBefore(payment).map(([minor, what]) => `− ${of(minor)} ${what}`),
+    ...spentBefore(payment).map(([minor, what]) => {
+      const word = what === REFUNDED && onWordMinor > 0n ? (onWordMinor < minor ? onWordMinor : minor) : 0n;
+      return `− ${of(minor)} ${what}${word === 0n ? "" : ` (of it ${of(word)} on on-call's word)`}`;
+    }),
   ];
   const after = refundableMinor - binding.amountMinor;
   if (currency === binding.currency && after >= 0n)
@@ -31,7 +36,7 @@ function spentBefore({ capturedMinor, refundableMinor, spent }: Payment): (reado
   if (spent === undefined) return all > 0n ? [[all, "refunded or set aside before"]] : [];
   const { refundedMinor, elsewhereMinor, reservedMinor } = spent;
   const parts: (readonly [bigint, string])[] = [
-    [refundedMinor, "refunded before"],
+    [refundedMinor, REFUNDED],
     [elsewhereMinor, "refunded elsewhere"],
     [reservedMinor, "set aside for other requests"],
     // A refund in another currency lets nothing be refunded.

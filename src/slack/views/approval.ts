@@ -3,6 +3,7 @@ import { changesSince, getApproval, standingOf, successorOf } from "../../approv
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId, OperationId } from "../../domain/ids.js";
+import { CONFIRMED_ON_WORD } from "../../ops/index.js";
 import { getTicket } from "../../runs/index.js";
 import { type ApprovalView, isConfirmed } from "../cards/approval-card.js";
 import type { OperationFacts } from "../cards/sentences.js";
@@ -29,8 +30,41 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
     changedSince: approval.state === "PENDING" ? await changesSince(db, approval) : [],
     customerConfirmed: isConfirmed(approval, ticket),
     confirmedBy: ticket?.binding === "confirmed" ? ticket.boundBy : null,
+    ...(await yesBefore(db, approval)),
+    ...(await onWord(db, approval)),
     instead: approval.endCode === "binding_confirmed" ? await askedInstead(db, approval.operationId) : null,
   };
+}
+
+/** $1 approval. Who said yes to it, from the log: a later no has replaced that vote. An erased name is nobody's. */
+const YES = `
+SELECT s.value AS actor, max(e.at) AS at FROM operation_events e JOIN audit_subjects s ON 'person:' || s.hash = e.actor
+WHERE e.subject = 'approval:' || $1 AND e.type = 'voted' AND e.body::jsonb #>> '{data,verdict}' = 'approve'
+GROUP BY s.value`;
+
+async function yesBefore(db: SqlRunner, approval: Approval): Promise<Pick<ApprovalView, "yesBefore">> {
+  const noes = approval.votes.filter(({ verdict }) => verdict === "deny").map(({ userId }) => userId);
+  if (noes.length === 0) return {};
+  const rows = await db.sql<{ actor: string; at: Date }>("slack.yes_before", YES, [approval.id]);
+  const given = rows.map(({ actor, at }) => [actor.replace(/^slack:/u, ""), at] as const);
+  return { yesBefore: new Map(given.filter(([who]) => noes.includes(who))) };
+}
+
+/** $1 operation, $2 when its card was made. What had been refunded on its payment by then and only on-call vouches for. */
+const ON_WORD = `
+SELECT coalesce(sum(o.amount_minor), 0)::bigint AS minor FROM operations this JOIN operations o
+  ON o.order_id = this.order_id AND o.payment_intent = this.payment_intent AND o.currency = this.currency AND o.id <> this.id
+WHERE this.id = $1 AND o.kind = 'refund' AND ${CONFIRMED_ON_WORD} AND NOT EXISTS (
+  SELECT 1 FROM operation_events e
+  WHERE e.operation_id = o.id AND e.to_status = 'CONFIRMED' AND e.from_status IS DISTINCT FROM e.to_status AND e.at > $2)`;
+
+async function onWord(
+  db: SqlRunner,
+  { operationId, createdAt, binding }: Approval,
+): Promise<Pick<ApprovalView, "onWordMinor">> {
+  if (binding.kind !== "refund" || (binding.world.payment?.spent?.refundedMinor ?? 0n) === 0n) return {};
+  const [row] = await db.sql<{ minor: bigint }>("slack.refunded_on_word", ON_WORD, [operationId, createdAt]);
+  return row === undefined || row.minor === 0n ? {} : { onWordMinor: row.minor };
 }
 
 /** $1 operation that was let go. The next one of the same intent is what its run, or somebody faster, asked for in its place. */
