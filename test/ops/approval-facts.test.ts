@@ -39,7 +39,7 @@ describe("an approval's card", () => {
     expect(blocks).toMatch(
       /\*Approved\* by <@U_FIN2> \(finance\), <!date[^>]*>, and \*took it back\*, <!date[^>]*>/u,
     );
-    expect(blocks).not.toContain("Denied");
+    expect(blocks).not.toContain("*Denied* by");
     expect(text).toMatch(/Approved by <@U_FIN2>, .* UTC, and took it back, .* UTC\./u);
   });
 
