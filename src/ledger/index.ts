@@ -17,6 +17,7 @@ export { noteApprovalVoided } from "./approval-facts.js";
 export { attemptsOf } from "./attempts.js";
 export { auditOperation, exportAudit, verifyAudit } from "./audit.js";
 export { sealBlocks } from "./audit-blocks.js";
+export { dataIn } from "./audit-check.js";
 export { type Authority, authorityOf } from "./authority.js";
 export { besideWordText } from "./beside-word.js";
 export { checkSend, claim, claimIn, renewLease, restUnsent } from "./claim.js";

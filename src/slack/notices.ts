@@ -271,8 +271,9 @@ async function touchTicketMessage(tx: Tx, ctx: NoticesContext, ticketId: TicketI
   for (const { id } of rows) tx.afterCommit(() => void ctx.wake("card", id));
 }
 
-// $1 kind of operation or 'all'; $2 cards that are due at once; $3 milliseconds between the others. Cards of what waits for a decision
-// (parked for a person as well) or may be sent, the ones that expire first before the others and approvals before runs; a card that is due anyway keeps its time.
+// $1 kind of operation or 'all'; $2 cards that are due at once; $3 milliseconds between the others. Cards of what waits for a decision,
+// is parked for a person or may be sent, the ones that expire first before the others and approvals before runs; a card that is due anyway
+// keeps its time. Whatever is parked is due at some time, which finds it without reading what has ended.
 const SWITCH_TURNED = `
   WITH held AS (
     SELECT o.id, a.id AS approval_id, o.owner_run_id, a.expires_at
@@ -284,7 +285,7 @@ const SWITCH_TURNED = `
   subjects AS (
     SELECT kind, id, min(until) AS until FROM (
       SELECT 'approval' AS kind, approval_id AS id, expires_at AS until FROM held
-      UNION ALL SELECT 'quarantine', id, due_at FROM operations WHERE status = 'QUARANTINED' AND ($1 = 'all' OR kind = $1)
+      UNION ALL SELECT 'quarantine', id, due_at FROM operations WHERE status = 'QUARANTINED' AND due_at IS NOT NULL AND ($1 = 'all' OR kind = $1)
       UNION ALL SELECT 'resolution', r.id, r.expires_at FROM resolutions r JOIN operations o ON o.id = r.operation_id
         WHERE r.state = 'proposed' AND r.verb = 'retry' AND ($1 = 'all' OR o.kind = $1)
       UNION ALL SELECT 'run', owner_run_id, expires_at FROM held

@@ -37,14 +37,16 @@ import { findOperation } from "../../src/ops/find.js";
 import { createPayments } from "../../src/payments/index.js";
 import { remindForgotten } from "../../src/reconcile/index.js";
 import { missingWords } from "../../src/reconcile/missing-words.js";
+import { noteShownAgain } from "../../src/reconcile/shown-again.js";
 import { dueRuns, listRuns, makeForgottenRunsDue, viewRun } from "../../src/runs/index.js";
 import { verifyRun } from "../../src/runs/verify.js";
 import { findOrder, getCustomer, ordersOf, subscriptionsOf } from "../../src/shop/index.js";
 import { dueArrivals } from "../../src/slack/inbox/store.js";
 import { followWorld } from "../../src/slack/index.js";
+import { createNotices } from "../../src/slack/notices.js";
 import { dueCards } from "../../src/slack/outbox/card.js";
 import { dueOutbox } from "../../src/slack/outbox/send.js";
-import { readIncident } from "../../src/slack/views/ops.js";
+import { readIncident, readQuarantine } from "../../src/slack/views/ops.js";
 import { load, oneOrder } from "../shop/shop-context.js";
 import { withDatabase } from "../support/database.js";
 import { foreignRefund, ledgerWorld, OPEN_POLICY, putRun, usePolicy } from "../support/ledger-world.js";
@@ -124,6 +126,13 @@ it("no table that grows is read as a whole", async () => {
   await isShortSince(on, 1n);
   await readIncident(on, "inc_none");
   await followWorld({ db: on, wake: async () => {} });
+  const notices = createNotices({
+    ids: systemIds,
+    wake: async () => {},
+    config: { channels: { tickets: "C1", approvals: "C2", ops: "C3" } },
+  });
+  await on.tx((tx) => notices.switchTurned(tx, "all"));
+  await readQuarantine(on, none);
   const reconciling = inProcessProduct({
     db: on,
     ids: systemIds,
@@ -145,6 +154,7 @@ it("no table that grows is read as a whole", async () => {
   await dueToTake(reconciling.db, { limit: 10 });
   await makeForgottenRunsDue(on, 10);
   await attendDue({ ...reconciling.approvals, db: on }, { limit: 10 });
+  await noteShownAgain(reconciling, []);
   await missingWords(reconciling, { since: new Date(0) });
   await missingWords(reconciling, { paymentIntent: "pi_1" });
   expect(heard.length).toBeGreaterThan(35);

@@ -5,6 +5,7 @@ import { approvalCard, approvalText } from "../../src/slack/cards/approval-card.
 import { readApprovalView } from "../../src/slack/views/approval.js";
 import { onlyApproval } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
 import { form } from "./forms.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
@@ -41,6 +42,19 @@ describe("an approval's card", () => {
     );
     expect(blocks).not.toContain("*Denied* by");
     expect(text).toMatch(/Approved by <@U_FIN2>, .* UTC, and took it back, .* UTC\./u);
+  });
+
+  it("what the log tells of a vote cannot be read: the card is there all the same", async () => {
+    const held = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 60_000n }]);
+    const approval = onlyApproval(held);
+    await w.h.click("U_FIN1", approval);
+    await w.h.click("U_FIN1", approval, "deny");
+    await writeByHand(
+      w.h.db,
+      `approval:${approval.id}`,
+      "UPDATE operation_events SET body = 'spoilt' WHERE subject = $1 AND type = 'voted'",
+    );
+    expect((await card(approval.id)).blocks).toMatch(/\*Denied\* by <@U_FIN1> \(finance\)/u);
   });
 
   it("a plain no of somebody who never approved stays a no", async () => {

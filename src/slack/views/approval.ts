@@ -3,7 +3,7 @@ import { changesSince, getApproval, standingOf, successorOf } from "../../approv
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId, OperationId } from "../../domain/ids.js";
-import { CONFIRMED_ON_WORD } from "../../ops/index.js";
+import { CONFIRMED_ON_WORD, dataIn } from "../../ops/index.js";
 import { getTicket } from "../../runs/index.js";
 import { type ApprovalView, isConfirmed } from "../cards/approval-card.js";
 import type { OperationFacts } from "../cards/sentences.js";
@@ -36,17 +36,19 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
   };
 }
 
-/** $1 approval. Who said yes to it, from the log: a later no has replaced that vote. An erased name is nobody's. */
-const YES = `
-SELECT s.value AS actor, max(e.at) AS at FROM operation_events e JOIN audit_subjects s ON 'person:' || s.hash = e.actor
-WHERE e.subject = 'approval:' || $1 AND e.type = 'voted' AND e.body::jsonb #>> '{data,verdict}' = 'approve'
-GROUP BY s.value`;
+/** $1 approval. Votes on it as the log tells them, oldest first. An erased name is nobody's. */
+const VOTED = `
+SELECT s.value AS actor, e.at, e.body FROM operation_events e JOIN audit_subjects s ON 'person:' || s.hash = e.actor
+WHERE e.subject = 'approval:' || $1 AND e.type = 'voted' ORDER BY e.seq`;
 
+/** Who said no after a yes, and when that was given: the no has replaced that vote. What cannot be read of the log tells of none. */
 async function yesBefore(db: SqlRunner, approval: Approval): Promise<Pick<ApprovalView, "yesBefore">> {
   const noes = approval.votes.filter(({ verdict }) => verdict === "deny").map(({ userId }) => userId);
   if (noes.length === 0) return {};
-  const rows = await db.sql<{ actor: string; at: Date }>("slack.yes_before", YES, [approval.id]);
-  const given = rows.map(({ actor, at }) => [actor.replace(/^slack:/u, ""), at] as const);
+  const voted = await db.sql<{ actor: string; at: Date; body: string }>("slack.voted", VOTED, [approval.id]);
+  const given = voted
+    .filter(({ body }) => dataIn(body)["verdict"] === "approve")
+    .map(({ actor, at }) => [actor.replace(/^slack:/u, ""), at] as const);
   return { yesBefore: new Map(given.filter(([who]) => noes.includes(who))) };
 }
 
