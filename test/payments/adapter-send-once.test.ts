@@ -213,7 +213,7 @@ describe("the gate is the last step before the socket (invariants 3 and 4)", () 
     expect(outcome).toMatchObject({
       verdict: "not_executed",
       code: "send_refused",
-      detail: "Not sent: lease_lost.",
+      detail: "Not sent: another worker has it by now (lease_lost).",
     });
     expect(bytesAtGate).toBe(0);
     expect(stub.requests).toHaveLength(0);
