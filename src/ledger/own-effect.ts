@@ -3,6 +3,8 @@
  * before it was asked for, as another refund's or as made elsewhere, is not this one, and one that came to nothing confirms nothing.
  * What only a person has named as another refund's is not known as that.
  */
+import type { Tx } from "../db/connect.js";
+import type { OperationId } from "../domain/ids.js";
 import { referenceIsGiven, referenceStands } from "./on-word.js";
 
 /** SQL, true when it cannot. `operation`: the alias of its row; `ref`: the provider's reference. */
@@ -14,3 +16,11 @@ export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: st
   OR (${o}.kind = 'refund' AND EXISTS (
     SELECT 1 FROM operations other WHERE other.provider_ref = ${ref} AND other.kind = 'refund' AND other.id <> ${o}.id
       AND ${referenceStands("other")} AND NOT ${referenceIsGiven("other")})))`;
+
+/** $1 operation, $2 reference. */
+const IS_OTHER = `
+SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
+
+/** The same of one operation and one reference, under whatever the transaction has locked. */
+export const isNotOwnEffect = async (tx: Tx, id: OperationId, ref: string): Promise<boolean> =>
+  (await tx.sql("ledger.not_own_effect", IS_OTHER, [id, ref])).length > 0;

@@ -22,7 +22,7 @@ import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
 import { seenEffect } from "./outcome.js";
-import { notOwnEffect } from "./own-effect.js";
+import { isNotOwnEffect } from "./own-effect.js";
 import { retryIsAuthorised } from "./resolution-rows.js";
 import { isStatus, type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { confirmedPatch } from "./settle.js";
@@ -312,10 +312,6 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
   });
 }
 
-/** $1 operation, $2 reference. */
-const IS_OTHER = `
-SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
-
 /**
  * What was read as done and has been reported as failed since is read again: the list was older than the news. And whatever else was
  * decided is decided anew where something was recorded since the operation was taken: a webhook, or the answer of a lost lease.
@@ -325,8 +321,8 @@ async function unlessNews(tx: Tx, operation: Operation, request: SettleReconcile
     return (await newsSinceTaken(tx, operation.id)) ? { ...request, move: READ_AGAIN } : request;
   }
   if (operation.kind !== "refund") return request;
-  const news = await tx.sql("ledger.news_of_effect", IS_OTHER, [operation.id, request.move.effect.ref]);
-  return news.length === 0
+  const news = await isNotOwnEffect(tx, operation.id, request.move.effect.ref);
+  return !news
     ? request
     : {
         ...request,

@@ -21,7 +21,7 @@ import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { absorbLateAnswer } from "./late-answer.js";
 import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
-import { notOwnEffect } from "./own-effect.js";
+import { isNotOwnEffect } from "./own-effect.js";
 import { type MovedOperation, type MoveRequest, moveTelling, type Patch } from "./transition.js";
 import type { SettleRequest, SettleResult } from "./types.js";
 
@@ -81,7 +81,8 @@ async function settleUnderLock(
   const others = (await attemptFacts(tx, operation.id)).filter(({ number }) => number !== request.attempt);
   const settlement = settlementOf(request.outcome, others);
   const other =
-    settlement.event === "settle_confirmed" && (await isOther(tx, operation.id, settlement.effect.ref));
+    settlement.event === "settle_confirmed" &&
+    (await isNotOwnEffect(tx, operation.id, settlement.effect.ref));
   return moveTelling(tx, transitionFor(ctx, operation, request, other ? NOT_OWN : settlement));
 }
 
@@ -92,13 +93,6 @@ const NOT_OWN: Settlement = {
   detail: "the answer names an effect that came to nothing or is another's",
   look: "now",
 };
-
-/** $1 operation, $2 reference. */
-const IS_OTHER = `
-SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
-
-const isOther = async (tx: Tx, id: Operation["id"], ref: string): Promise<boolean> =>
-  (await tx.sql("ledger.not_own_effect", IS_OTHER, [id, ref])).length > 0;
 
 function transitionFor(
   ctx: LedgerCtx,

@@ -1,6 +1,6 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
 import type { OperationId } from "../domain/ids.js";
-import type { Operation, OperationStatus } from "../domain/operation.js";
+import { ENDED, type Operation } from "../domain/operation.js";
 import { wasAnswered } from "./attempt-runs.js";
 import type { OperationView } from "./types.js";
 
@@ -42,15 +42,6 @@ export function evidenceTold({
     ...(look === null ? [] : [{ at: look.at, how: "last asked", sentence: look.sentence }]),
   ];
 }
-
-const ENDED: ReadonlySet<OperationStatus> = new Set([
-  "CONFIRMED",
-  "REJECTED",
-  "DENIED",
-  "EXPIRED",
-  "VOIDED",
-  "REVERSED",
-]);
 
 /** Nothing of it is to be sent any more, unless it is opened again. */
 export const hasEnded = ({ status }: Pick<Operation, "status">): boolean => ENDED.has(status);

@@ -22,9 +22,14 @@ beforeEach(async () => {
 
 const readsFail = () => payments.sandbox.control.arm({ kind: "read_down", how: "drop" });
 
-/** Quarantined without an effect; a confirmation that takes two is asked for while nobody can be asked. */
-async function askedBlind(): Promise<{ operation: Operation; resolutionId: string }> {
-  payments.sandbox.control.arm({ kind: "drop_before_commit" });
+/** Quarantined, with an effect or without; a confirmation that takes two is asked for while nobody can be asked. */
+async function askedBlind(
+  { kind, evidenceRef }: { kind: "drop_before_commit" | "commit_then_drop"; evidenceRef: string } = {
+    kind: "drop_before_commit",
+    evidenceRef: "re_X",
+  },
+): Promise<{ operation: Operation; resolutionId: string }> {
+  payments.sandbox.control.arm({ kind });
   const operation = expectStatus(await w.quarantined(20_001n), "QUARANTINED");
   const down = readsFail();
   const asked = await w.ops.resolve({
@@ -32,7 +37,7 @@ async function askedBlind(): Promise<{ operation: Operation; resolutionId: strin
     verb: "confirm",
     userId: "U_ONC1",
     reason: "They say it is done.",
-    evidenceRef: "re_X",
+    evidenceRef,
   });
   payments.sandbox.control.disarm(down);
   if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
@@ -122,19 +127,8 @@ describe("the provider answers otherwise at the agreement than on the card", () 
   });
 
   it("an answer that says the same as the verb counts at once", async () => {
-    payments.sandbox.control.arm({ kind: "commit_then_drop" });
-    const operation = expectStatus(await w.quarantined(20_001n), "QUARANTINED");
-    const down = readsFail();
-    const asked = await w.ops.resolve({
-      ref: operation.id,
-      verb: "confirm",
-      userId: "U_ONC1",
-      reason: "They say it is done.",
-      evidenceRef: "the dashboard",
-    });
-    payments.sandbox.control.disarm(down);
-    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
-    expect(await agree(asked.resolution.id, 0)).toMatchObject({
+    const { resolutionId } = await askedBlind({ kind: "commit_then_drop", evidenceRef: "the dashboard" });
+    expect(await agree(resolutionId, 0)).toMatchObject({
       outcome: "resolved",
       operation: { status: "CONFIRMED", result: { code: "confirmed_by_person" } },
     });
