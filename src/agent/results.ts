@@ -68,7 +68,7 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "DENIED":
       return told(
         operation,
-        `Denied by a person: ${nameOf(operation)} was not done. ${why(operation)} ${ADVICE.notAgain}`,
+        `Denied by a person: ${nameOf(operation)} was not done. ${why(operation)} ${ADVICE.notAgain} ${ADVICE.newTicket}`,
         true,
         replayed,
       );

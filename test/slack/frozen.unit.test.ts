@@ -155,7 +155,7 @@ describe("the answer to a click", () => {
         successorId: null,
       }),
     ).toBe(
-      "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone, which denies it for good.",
+      "Approved: Refund of £180.00 GBP on order ORD-10042. It is not sent before <!date^1795952400^{date_short_pretty} {time}|29 Nov 2026, 11:40 UTC>, and checked once more then. Until then it can be undone; what was undone cannot be approved again.",
     );
     const dead = {
       ...approval,

@@ -4,6 +4,7 @@
  */
 export const ADVICE = {
   notAgain: "Do not ask for it again in this ticket.",
+  newTicket: "Say that whoever filed it can ask for it again in a new ticket.",
   noUse: "Repeating it changes nothing.",
   againOrPerson: "It may be asked for again, or hand the ticket to a person.",
   toPerson: "Hand the ticket to a person.",

@@ -41,6 +41,7 @@ import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js
 import { leftLines } from "./left.js";
 import {
   amountOf,
+  askAgain,
   consequenceOf,
   FROZEN,
   furtherAskedBy,
@@ -328,7 +329,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
       ? []
       : [
           note(
-            `Suggested instead: ${formatMoney({ amountMinor: approval.suggestedMinor, currency: approval.binding.currency })}.`,
+            `Suggested instead: ${formatMoney({ amountMinor: approval.suggestedMinor, currency: approval.binding.currency })}. A new ticket can ask for that.`,
           ),
         ];
   const standing = standingLine(view);
@@ -354,7 +355,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
     ...(operation.notBefore !== null && operation.status === "PREPARED"
       ? [
           note(
-            `It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone, which denies it for good.`,
+            `It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone; what was undone cannot be approved again.`,
           ),
         ]
       : []),
@@ -402,14 +403,14 @@ function standingLine(view: ApprovalView): string | null {
     case "RELEASED":
       return resultOf(operation);
     case "DENIED":
-      return "Denied. Nothing was sent.";
+      return `Denied. Nothing was sent. ${nextAfter("DENIED", operation)}`;
     case "EXPIRED":
-      return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent.`;
+      return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent. ${nextAfter("EXPIRED", operation)}`;
     case "VOIDED":
       return [
         voidedBecause(approval),
         approval.endCode === "binding_confirmed" ? insteadSentence(view.instead) : "Nothing was sent.",
-        view.successor ? "A new card asks again." : "",
+        view.successor ? "A new card asks again." : afterVoided(view),
       ]
         .filter((part) => part !== "")
         .join(" ");
@@ -417,6 +418,17 @@ function standingLine(view: ApprovalView): string | null {
       return assertNever(approval.state, "approval state");
   }
 }
+
+/** Where no card asks again and nothing of the same is under way. */
+const afterVoided = ({ approval, operation }: ApprovalView): string =>
+  (approval.endCode === "drift" || approval.endCode === "nobody_waits") && operation.status === "VOIDED"
+    ? nextAfter("VOIDED", operation)
+    : "";
+
+const nextAfter = (
+  status: "DENIED" | "EXPIRED" | "VOIDED",
+  { occurrence }: Pick<OperationFacts, "occurrence">,
+): string => askAgain({ status, occurrence }) ?? "";
 
 /** Why it ended without a decision, with the amount where there is one. */
 export function voidedBecause({ binding, endCode, endDetail }: Approval): string {

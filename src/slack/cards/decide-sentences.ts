@@ -67,7 +67,7 @@ function whenSent({ binding, decidedAt, updatedAt }: Approval): string {
   const minutes = binding.policy.coolingOffMinutes;
   if (minutes === 0) return "It is checked once more and then sent.";
   const notBefore = new Date((decidedAt ?? updatedAt).getTime() + minutes * MS_PER_MINUTE);
-  return `It is not sent before ${localTime(notBefore)}, and checked once more then. Until then it can be undone, which denies it for good.`;
+  return `It is not sent before ${localTime(notBefore)}, and checked once more then. Until then it can be undone; what was undone cannot be approved again.`;
 }
 
 export const amountOf = ({ binding }: Approval): string => formatMoney(binding);

@@ -20,7 +20,7 @@ import { frozenSince, frozenText, heldBackBy } from "./frozen.js";
 import { INCIDENT_KINDS, incidentTitle } from "./incident-card.js";
 import { freezeName, nothingNew, verbName } from "./ops-cards.js";
 import { markerOf, runTitle } from "./run-card.js";
-import { type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+import { askAgain, isLetGo, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
 
 const TEXT_MAX = 1500;
 const LONG_PARTS = 8;
@@ -58,9 +58,15 @@ function cutAtBlank(text: string): string {
   return headOf(text, at);
 }
 
+/** The outcome, and what whoever filed it can do about it. */
+const withNext = (operation: OperationFacts): string =>
+  [outcomeOf(operation), isLetGo(operation) ? null : askAgain(operation)]
+    .filter((part) => part !== null)
+    .join(" ");
+
 /** Days after the end nobody reads the thread by chance: whoever asked or approved is named when an end does not hold. */
 export function outcomePost(operation: OperationFacts, was?: "CONFIRMED" | "REJECTED"): Message {
-  const post = sentencePost(outcomeOf(operation));
+  const post = sentencePost(withNext(operation));
   const vouched = confirmedLine(operation);
   if (vouched !== null) return { text: `${post.text} ${vouched}`, blocks: [...post.blocks, note(vouched)] };
   const told = operation.status === "REVERSED" ? "CONFIRMED" : operation.status === was ? undefined : was;
@@ -88,7 +94,7 @@ export function replayedPost(operation: OperationFacts, ticketId: TicketId): Mes
     operation.leftMinor >= operation.amountMinor;
   const frozen = heldBackBy(operation);
   const post = sentencePost(
-    `This was asked for before, so nothing is done a second time. ${outcomeOf(operation)}`,
+    `This was asked for before, so nothing is done a second time. ${withNext(operation)}`,
     further
       ? [
           actions("further", [
@@ -181,7 +187,9 @@ export function voidedPost(approval: Approval, operation: OperationFacts, succes
   const head = `The approval of this is no longer valid: ${whatOf(operation)}.`;
   if (successor) return sentencePost(`${head} A new card in this thread asks again and shows what changed.`);
   const why = approval.endDetail ?? approval.changes.map(changeSentence).join("; ");
-  return sentencePost(`${head} ${why}\nNothing was sent.`);
+  return sentencePost(
+    `${head} ${why}\nNothing was sent. ${askAgain({ ...operation, status: "VOIDED" }) ?? ""}`.trimEnd(),
+  );
 }
 
 /** `mentions` is mrkdwn of ours: whom to ping. */

@@ -206,6 +206,27 @@ export function outcomeOf(operation: OperationFacts): string {
   }
 }
 
+/**
+ * What whoever filed it can do after an end without an effect; null: it has no such end. In its ticket a no is final; a new ticket that
+ * asks for the same is held whatever the policy would allow, and names the no. What nobody decided, or was called off, is free.
+ */
+export function askAgain({
+  status,
+  occurrence,
+}: Pick<OperationFacts, "status" | "occurrence">): string | null {
+  // The same once more is told its stored result there first, and the button stands below it.
+  const press = occurrence > 1 ? " and press “This is a further refund” there" : "";
+  switch (status) {
+    case "DENIED":
+      return `To ask for it again, file a new ticket${press}: it then waits for an approval, and its card names this no.`;
+    case "EXPIRED":
+    case "VOIDED":
+      return `If it is still needed, file a new ticket${press}: it is judged anew.`;
+    default:
+      return null;
+  }
+}
+
 const countsAsSpent = ({ kind }: Pick<OperationFacts, "kind">): string =>
   kind === "refund" ? "; until it is settled, the amount counts as spent" : "";
 
@@ -308,7 +329,8 @@ export const vouchedBy = ({ result, settledBy }: OperationFacts): readonly strin
   onWord(result) === null ? [] : settledBy;
 
 /** Nothing had failed: the filer's word alone was missing, and the same is done without an approval. */
-const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "binding_confirmed";
+export const isLetGo = ({ result }: Pick<OperationFacts, "result">): boolean =>
+  result?.code === "binding_confirmed";
 
 /** "A further refund, asked for by U…": written by code for a person, not by a planner. The person, or null. */
 export const furtherAskedBy = (reason: string): string | null =>
