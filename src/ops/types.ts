@@ -423,6 +423,16 @@ export type ThawOutcome =
   | { readonly outcome: "needs_second"; readonly state: FreezeState; readonly sentence: string }
   | { readonly outcome: "kept_frozen"; readonly state: FreezeState };
 
+/** What needs somebody on call, as App Home shows it. */
+export interface OncallHome {
+  readonly outcome: "home";
+  readonly unknown: readonly Operation[];
+  readonly quarantined: readonly Operation[];
+  /** Open ones, newest first. */
+  readonly incidents: readonly IncidentRow[];
+  readonly frozen: readonly FreezeState[];
+}
+
 /** Everything behind `/ops`, the quarantine cards and their second-person cards. */
 export interface OpsUseCases {
   /** Reads the words behind `/ops`; tolerant of curly quotes, non-breaking spaces, long dashes and Slack's escapes. */
@@ -487,16 +497,8 @@ export interface OpsUseCases {
     ref: string;
   }): Promise<{ outcome: "form"; incident: IncidentRow } | Exclude<CloseOutcome, { outcome: "closed" }>>;
   closeIncident(request: CloseRequest): Promise<CloseOutcome>;
-  /** For App Home of on-call: what is unknown, quarantined, frozen. */
-  home(request: { userId: string; maxAgeMs?: number }): Promise<
-    | {
-        readonly outcome: "home";
-        readonly unknown: readonly Operation[];
-        readonly quarantined: readonly Operation[];
-        readonly frozen: readonly FreezeState[];
-      }
-    | Refused
-  >;
+  /** For App Home of on-call: what is unknown, quarantined, found and not closed, frozen. */
+  home(request: { userId: string; maxAgeMs?: number }): Promise<OncallHome | Refused>;
   /** For cards: a proposal and a switch as their rows say. */
   resolution(id: string): Promise<ResolutionView | null>;
   freezeState(kind: FreezeKind): Promise<FreezeState>;

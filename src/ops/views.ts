@@ -13,6 +13,7 @@ import {
   evidenceOf,
   freezeStates,
   getOperation,
+  listIncidents,
   listOperations,
   openCounts,
   openIncidentsOf,
@@ -39,8 +40,8 @@ import type {
   EventsView,
   EventView,
   EvidenceView,
-  FreezeState,
   ListView,
+  OncallHome,
   OperationView,
   OpsUseCases,
   Refused,
@@ -51,7 +52,7 @@ import { verbsNow } from "./verbs-now.js";
 import { withinMs } from "./within.js";
 
 const PAGE = 15;
-/** How many open operations App Home and a freeze name. */
+/** How many open operations and incidents App Home and a freeze name. */
 const NAMED = 20;
 
 export async function list(
@@ -286,21 +287,14 @@ function approvalRow(approval: Approval, missing: number): ApprovalRow {
 export async function home(
   ctx: OpsContext,
   request: { userId: string; maxAgeMs?: number },
-): Promise<
-  | {
-      outcome: "home";
-      unknown: readonly Operation[];
-      quarantined: readonly Operation[];
-      frozen: readonly FreezeState[];
-    }
-  | Refused
-> {
+): Promise<OncallHome | Refused> {
   const caller = await authorise(ctx, request.userId, request.maxAgeMs);
   if (caller.outcome === "refused") return caller;
   return {
     outcome: "home",
     unknown: await openIn(ctx, ["OUTCOME_UNKNOWN", "RECONCILING"]),
     quarantined: await openIn(ctx, ["QUARANTINED"]),
+    incidents: await incidentRows(ctx.db, (await listIncidents(ctx.db, { cursor: null, limit: NAMED })).rows),
     frozen: (await freezeStates(ctx.db)).filter((state) => state.frozen),
   };
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { openIncident } from "../../src/ledger/index.js";
 import { notShown } from "../../src/slack/listeners/reply.js";
 import { moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
@@ -129,9 +130,19 @@ describe("what on-call sees", () => {
       frozen: [{ kind: "refund" }],
       oldestUnknownAt: expect.any(Date),
     });
+    await w.h.db.tx((tx) =>
+      openIncident(tx, w.dispatch, {
+        kind: "orphan_effect",
+        dedupeKey: "re_x",
+        operationId: null,
+        paymentId: null,
+        detail: { ref: "re_x" },
+      }),
+    );
     const home = await w.ops.home({ userId: "U_ONC1" });
     expect(home).toMatchObject({
       outcome: "home",
+      incidents: [{ kind: "orphan_effect", status: "open" }],
       quarantined: [{ id: operation.id }],
       unknown: [],
       frozen: [{ kind: "refund" }],

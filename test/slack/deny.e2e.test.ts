@@ -147,21 +147,7 @@ describe("Deny", () => {
 describe("Undo", () => {
   test("stands on the card while an approved refund cools off, and takes it back", async () => {
     const w = await start();
-    const held = await hold(w);
-    const card = await cardIn(w);
-    await click(w, "U_SUP1", card, "Approve");
-    await waitFor(async () => (await votes()).length === 1);
-    await moveApproval(w, held, "RELEASED");
-    await database.db.sql(
-      undefined,
-      "UPDATE operations SET not_before = countersign_now() + interval '10 minutes', reserved_minor = amount_minor WHERE id = $1",
-      [held.operationId],
-    );
-    await database.db.sql(
-      undefined,
-      "UPDATE payments SET reserved = 18000 WHERE payment_intent = 'pi_ORD-10042'",
-    );
-    await moveOperation(w, held, ["PREPARED"]);
+    await coolingOff(w, await hold(w));
     const cooling = await waitFor(() =>
       w.sandbox.control
         .messages("U_SUP1", "C_APPR")
@@ -170,9 +156,55 @@ describe("Undo", () => {
     expect(readable(cooling)).toContain("Until then it can be undone");
     await click(w, "U_SUP2", cooling, "Undo");
     await says(w, "U_SUP2", "Denied in time");
-    await waitFor(
+    await taken();
+  });
+
+  test("stands in the App Home of everybody who may use it, and takes it back there", async () => {
+    const w = await start();
+    await coolingOff(w, await hold(w));
+    await w.sandbox.control.openHome({ as: "U_SUP2" });
+    const home = await waitFor(() => {
+      const view = w.sandbox.control.home("U_SUP2");
+      return view.published ? view : null;
+    });
+    const text = readable({ text: "", blocks: home.blocks });
+    expect(text).toContain("Approved, not sent yet");
+    expect(text).toContain("Until then it can be undone");
+    await w.sandbox.control.click({
+      as: "U_SUP2",
+      at: { viewId: home.viewId ?? "" },
+      label: "Undo approval",
+    });
+    await taken();
+    await w.sandbox.control.openHome({ as: "U_AGENT2" });
+    const others = await waitFor(() => {
+      const view = w.sandbox.control.home("U_AGENT2");
+      return view.published ? view : null;
+    });
+    expect(readable({ text: "", blocks: others.blocks })).not.toContain("Undo");
+  });
+
+  const taken = () =>
+    waitFor(
       async () =>
         (await database.db.sql(undefined, "SELECT 1 FROM operations WHERE status = 'DENIED'")).length === 1,
     );
-  });
+
+  async function coolingOff(w: World, held: Awaited<ReturnType<typeof hold>>): Promise<void> {
+    const card = await cardIn(w);
+    await click(w, "U_SUP1", card, "Approve");
+    await waitFor(async () => (await votes()).length === 1);
+    await moveApproval(w, held, "RELEASED");
+    await database.db.sql(
+      undefined,
+      `UPDATE operations SET not_before = countersign_now() + interval '10 minutes', reserved_minor = amount_minor,
+         due_at = countersign_now() + interval '10 minutes' WHERE id = $1`,
+      [held.operationId],
+    );
+    await database.db.sql(
+      undefined,
+      "UPDATE payments SET reserved = 18000 WHERE payment_intent = 'pi_ORD-10042'",
+    );
+    await moveOperation(w, held, ["PREPARED"]);
+  }
 });

@@ -11,6 +11,7 @@ import {
 } from "../../src/slack/cards/home.js";
 import type { OperationFacts } from "../../src/slack/cards/sentences.js";
 import { LIMITS } from "../../src/slack/limits.js";
+import { localTime } from "../../src/slack/text/time.js";
 import { type ApprovalFacts, approvalViewOf, listedRunOf, operationOf } from "./support/views.js";
 
 const AT = new Date("2026-11-29T12:00:00Z");
@@ -127,7 +128,7 @@ describe("an approval in Home", () => {
 describe("what is frozen", () => {
   const frozen = [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }] as const;
   const top = (facts: Partial<HomeFacts>): string => JSON.stringify(home({ frozen, ...facts }).blocks[0]);
-  const oncall = { unknown: [], quarantined: [], frozen: [] };
+  const oncall = { unknown: [], quarantined: [], incidents: [], frozen: [] };
 
   test("stands above everything: in short over cards, whole without one, in on-call's own part for them", () => {
     expect(top({ approvals: approvals(held()) })).toContain(
@@ -192,6 +193,68 @@ describe("a ticket in Home", () => {
   });
 });
 
+describe("what cools off in Home", () => {
+  const notBefore = new Date("2026-11-29T12:10:00Z");
+  const view = held(5, { state: "RELEASED", operationStatus: "PREPARED" });
+  const cooling = {
+    ...view,
+    operation: operationOf({ ...view.operation, notBefore, approvedBy: ["U_SUP2"] }),
+  };
+
+  test("stands with its approvers until when it can be undone, and with the button that does", () => {
+    const text = JSON.stringify(home({ stoppable: [cooling] }).blocks);
+    expect(text).toContain("Approved, not sent yet");
+    expect(text).toContain("Refund of £180.00 GBP on order ORD-10042");
+    expect(text).toContain(`It is not sent before ${localTime(notBefore)}. Until then it can be undone`);
+    expect(text).toContain("Undo approval of £180.00 GBP");
+    expect(text).not.toContain("Deny after all");
+  });
+
+  test("stands with its filer as resting, in the reader's time", () => {
+    const listed = listedRunOf();
+    const tickets = [{ ...listed, run: { ...listed.run, state: "waiting" as const } }];
+    const asked = new Map([[listed.run.id, [cooling.operation]]]);
+    expect(JSON.stringify(home({ tickets, asked }).blocks)).toContain(
+      `approved, not sent before ${localTime(notBefore)} (cooling off)`,
+    );
+  });
+});
+
+describe("on-call's part of Home", () => {
+  const incident = (n: number) => ({
+    id: `inc_${n}`,
+    kind: "duplicate_effect" as const,
+    operationId: null,
+    status: "open" as const,
+    createdAt: AT,
+    target: "ORD-10042",
+    amount: "£180.00 GBP",
+    references: [`re_${n}`],
+  });
+  const part = (count: number): string =>
+    JSON.stringify(
+      home({
+        oncall: {
+          unknown: [],
+          quarantined: [],
+          incidents: Array.from({ length: count }, (_unused, n) => incident(n)),
+          frozen: [],
+        },
+      }).blocks,
+    );
+
+  test("lists the incidents that nobody has closed, each with order, amount and reference", () => {
+    expect(part(1)).toContain("*Open incidents*");
+    expect(part(1)).toContain("`inc_0` Duplicate effect · ORD-10042 · £180.00 GBP · re_0");
+    expect(part(1)).not.toContain("/ops incidents");
+    expect(part(20)).toContain("`/ops incidents` lists the others.");
+  });
+
+  test("says that there is none", () => {
+    expect(part(0)).toMatch(/\*Open incidents\*.*?None\./u);
+  });
+});
+
 describe("a full Home", () => {
   const many = Array.from({ length: HOME_APPROVALS }, (_unused, n) =>
     held(n, { earlier: 5, changes: [{ what: "order_status", from: "packed", to: "delivered" }] }),
@@ -199,9 +262,12 @@ describe("a full Home", () => {
   const full: Partial<HomeFacts> = {
     notice: "Approved.",
     approvals: approvals(...many),
-    stoppable: Array.from({ length: HOME_STOPPABLE }, (_unused, n) => held(100 + n, { state: "APPROVED" })),
+    stoppable: Array.from({ length: HOME_STOPPABLE }, (_unused, n) => {
+      const view = held(100 + n, { state: "RELEASED", operationStatus: "PREPARED" });
+      return { ...view, operation: { ...view.operation, notBefore: AT } };
+    }),
     tickets: Array.from({ length: HOME_TICKETS }, () => listedRunOf()),
-    oncall: { unknown: [], quarantined: [], frozen: [] },
+    oncall: { unknown: [], quarantined: [], incidents: [], frozen: [] },
     frozen: [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }],
   };
 
@@ -244,7 +310,7 @@ describe("the parts of Home", () => {
     const { blocks } = home({
       approvals: approvals(held(1), held(2)),
       stoppable: [held(3, { state: "APPROVED" })],
-      oncall: { unknown: [], quarantined: [], frozen: [] },
+      oncall: { unknown: [], quarantined: [], incidents: [], frozen: [] },
       frozen: [{ kind: "refund", since: AT, by: "U_ONC1", reason: null }],
     });
     const types = blocks.map(({ type }) => type);

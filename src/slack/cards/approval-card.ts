@@ -298,9 +298,21 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
     : [];
 }
 
+/** Of what is approved and cools off: until when, and what Undo ends. */
+export const coolingNotes = ({ notBefore, status }: OperationFacts): KnownBlock[] =>
+  notBefore !== null && status === "PREPARED"
+    ? [
+        note(
+          `It is not sent before ${localTime(notBefore)}. Until then it can be undone; what was undone cannot be approved again.`,
+        ),
+      ]
+    : [];
+
 /** In App Home: what this person approved or could have, and what has not been sent yet. */
 export function stoppableButtons(view: ApprovalView): ButtonSpec[] {
   const { approval } = view;
+  // Released already: it cools off, with the Undo of its card.
+  if (approval.state !== "APPROVED") return buttonsOf(view);
   const value = approvalValue(approval.id, approval.cardVersion);
   return [
     {
@@ -352,13 +364,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
     ...(approval.endCode === "binding_confirmed" && view.confirmedBy !== null
       ? [note(`The customer was confirmed by ${mentionUser(view.confirmedBy)}.`)]
       : []),
-    ...(operation.notBefore !== null && operation.status === "PREPARED"
-      ? [
-          note(
-            `It is not sent before ${localTime(operation.notBefore)}. Until then it can be undone; what was undone cannot be approved again.`,
-          ),
-        ]
-      : []),
+    ...coolingNotes(operation),
   ];
 }
 

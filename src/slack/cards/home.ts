@@ -1,20 +1,26 @@
 /** App Home: my tickets; approvals that I may decide, each with its own buttons and its own binding; for on-call, what needs a person. */
 
-import type { HomeView, KnownBlock } from "@slack/types";
+import type { HomeView, KnownBlock, MrkdwnElement, PlainTextElement } from "@slack/types";
 import { type Frozen, frozenWords } from "../../domain/frozen.js";
 import type { RunId } from "../../domain/ids.js";
 import type { Operation } from "../../domain/operation.js";
 import { isRunEnd } from "../../domain/run.js";
-import type { FreezeState } from "../../ops/index.js";
+import type { OncallHome } from "../../ops/index.js";
 import type { ListedRun } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, divider, header, note, ours, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { escapeWithin, oneLine } from "../text/safe.js";
-import { localTime } from "../text/time.js";
-import { type ApprovalView, approvalCard, approvalHeadline, stoppableButtons } from "./approval-card.js";
+import { localTime, withLocalTimes } from "../text/time.js";
+import {
+  type ApprovalView,
+  approvalCard,
+  approvalHeadline,
+  coolingNotes,
+  stoppableButtons,
+} from "./approval-card.js";
 import { frozenSentence } from "./frozen.js";
-import { frozenLine, operationLine } from "./ops-views.js";
+import { chunks, frozenLine, incidentLine, operationLine } from "./ops-views.js";
 import { runTitleOf, standingIn } from "./run-card.js";
 import { type OperationFacts, whatOf } from "./sentences.js";
 
@@ -24,16 +30,12 @@ export interface HomeFacts {
   readonly approvals:
     | { readonly ok: true; readonly views: readonly ApprovalView[]; readonly more: boolean }
     | { readonly ok: false; readonly reason: string };
-  /** Approved, waiting for the other decisions of their step: still to be stopped by a no. */
+  /** Approved and not sent, waiting for the other decisions of their step or cooling off: still to be stopped. */
   readonly stoppable: readonly ApprovalView[];
   readonly tickets: readonly ListedRun[];
   /** What those runs asked for, by run, in order. */
   readonly asked: ReadonlyMap<RunId, readonly OperationFacts[]>;
-  readonly oncall: {
-    readonly unknown: readonly Operation[];
-    readonly quarantined: readonly Operation[];
-    readonly frozen: readonly FreezeState[];
-  } | null;
+  readonly oncall: Omit<OncallHome, "outcome"> | null;
   /** What is frozen, for whoever looks. */
   readonly frozen: readonly Frozen[];
   readonly now: Date;
@@ -109,6 +111,7 @@ function stoppableBlocks(views: readonly ApprovalView[]): KnownBlock[] {
     header("Approved, not sent yet"),
     ...views.flatMap((view) => [
       theirs(approvalHeadline(view), 600),
+      ...coolingNotes(view.operation),
       actions(`stop.${view.approval.id}`, stoppableButtons(view)),
     ]),
   ];
@@ -126,13 +129,17 @@ function ticketBlocks({ tickets, asked }: Pick<HomeFacts, "tickets" | "asked">):
         text: `*${runTitleOf(run.state, asked.get(run.id) ?? [])}* · ${localTime(run.createdAt)}`,
       },
       { type: "plain_text" as const, emoji: false, text: escapeWithin(oneLine(excerpt) || "–", 150).text },
-      ...askedText(asked.get(run.id) ?? [], isRunEnd(run.state)).map((text) => ({
-        type: "plain_text" as const,
-        emoji: false,
-        text,
-      })),
+      ...askedText(asked.get(run.id) ?? [], isRunEnd(run.state)).map(askedElement),
     ],
   }));
+}
+
+/** With a time in it, that is the reader's, as the ticket's own beside it. */
+function askedElement(text: string): PlainTextElement | MrkdwnElement {
+  const local = withLocalTimes(text);
+  return local === text
+    ? { type: "plain_text", emoji: false, text }
+    : { type: "mrkdwn", verbatim: true, text: local };
 }
 
 /** "Refund of £20.00 GBP on order ORD-1001: done", each; what has no room is counted. */
@@ -145,7 +152,12 @@ function askedText(operations: readonly OperationFacts[], over: boolean): string
   return more > 0 ? [...lines, `and ${more} more`] : lines;
 }
 
-function oncallBlocks({ unknown, quarantined, frozen }: NonNullable<HomeFacts["oncall"]>): KnownBlock[] {
+function oncallBlocks({
+  unknown,
+  quarantined,
+  incidents,
+  frozen,
+}: NonNullable<HomeFacts["oncall"]>): KnownBlock[] {
   const list = (title: string, operations: readonly Operation[]): KnownBlock[] => [
     ours(
       `*${title}*\n${operations.length === 0 ? "None." : operations.slice(0, HOME_OPERATIONS).map(operationLine).join("\n")}${
@@ -158,6 +170,9 @@ function oncallBlocks({ unknown, quarantined, frozen }: NonNullable<HomeFacts["o
     header("On-call"),
     ...list("With a person (quarantined)", quarantined),
     ...list("Outcome unknown", unknown),
+    ours("*Open incidents*"),
+    ...chunks(incidents.slice(0, HOME_OPERATIONS).map(incidentLine), "None."),
+    ...(incidents.length > HOME_OPERATIONS ? [note("`/ops incidents` lists the others.")] : []),
     ours(`*Frozen*\n${stopped.length === 0 ? "Nothing." : stopped.map(frozenLine).join("\n")}`),
   ];
 }

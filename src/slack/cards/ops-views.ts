@@ -98,7 +98,7 @@ export function opsList(view: ListView, page: string | null): Message {
 }
 
 /** Lines in as few sections as hold them. */
-function chunks(lines: readonly string[], otherwise: string): KnownBlock[] {
+export function chunks(lines: readonly string[], otherwise: string): KnownBlock[] {
   if (lines.length === 0) return [ours(otherwise)];
   const blocks: KnownBlock[] = [];
   let text = "";

@@ -15,6 +15,7 @@ import type { OperationKind, OperationStatus, RefundScope } from "../../domain/o
 import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
+import { utcTime } from "../../domain/text/utc-time.js";
 import { withRef } from "../text/safe.js";
 
 /** An operation as cards and threads show it. Amounts in minor units. */
@@ -132,7 +133,7 @@ export function standingOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return "waits for an approval, nothing sent";
     case "PREPARED":
-      return `${operation.approvedBy.length > 0 ? "approved" : "allowed"}, not sent${operation.frozen === null ? " yet" : ": sending is frozen"}`;
+      return `${operation.approvedBy.length > 0 ? "approved" : "allowed"}, not sent${operation.frozen === null ? whenSent(operation) : ": sending is frozen"}`;
     case "DISPATCHED":
       return "sent, not answered yet";
     case "OUTCOME_UNKNOWN":
@@ -168,7 +169,9 @@ export function outcomeOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return `${what}: waits for an approval. Nothing has been sent.`;
     case "PREPARED":
-      return operation.frozen !== null ? `${what}: ${lowered(FROZEN)}` : `${what}: not sent yet.`;
+      return operation.frozen !== null
+        ? `${what}: ${lowered(FROZEN)}`
+        : `${what}: not sent${whenSent(operation)}.`;
     case "DISPATCHED":
       return `${what}: sent, the answer is not there yet.`;
     case "OUTCOME_UNKNOWN":
@@ -226,6 +229,10 @@ export function askAgain({
       return null;
   }
 }
+
+/** Of what is allowed and was not sent: " yet", or the time before which it rests. */
+const whenSent = ({ notBefore }: OperationFacts): string =>
+  notBefore === null ? " yet" : ` before ${utcTime(notBefore)} (cooling off)`;
 
 const countsAsSpent = ({ kind }: Pick<OperationFacts, "kind">): string =>
   kind === "refund" ? "; until it is settled, the amount counts as spent" : "";
