@@ -12,6 +12,8 @@ const WORDS: Readonly<Record<QuarantineReason | "opened_again" | "retry_authoris
   key_conflict: "The provider holds another request under this operation's key.",
   row_changed: "Its record in the database no longer says what was decided, so it is not sent again.",
   evidence_contradicts: "Evidence came that contradicts how it had ended.",
+  ended_before: "It had ended before, so it is not sent again unless a person authorises that.",
+  shown_otherwise: "The provider shows an effect of it that counted as none of it before.",
   opened_again: "A person opened it again.",
   retry_authorised: "A person authorised sending it again.",
 };
@@ -64,6 +66,7 @@ const KNOWN: Readonly<Partial<Record<keyof typeof WORDS, string>>> = {
   duplicate_effect: "More than one effect",
   pending_too_long: "Still pending at the provider",
   evidence_contradicts: "Evidence against how it ended",
+  shown_otherwise: "Shown otherwise than before",
   opened_again: "Opened again",
 };
 
@@ -83,7 +86,8 @@ function knownTitle(stored: string | null): string | null {
 export function unknownSinceLabel(
   stored: string | null,
 ): "Open again since" | "Open since" | "Unknown since" {
-  if (quarantineCode(stored ?? "") === "opened_again") return "Open again since";
+  const code = quarantineCode(stored ?? "");
+  if (code === "opened_again" || code === "ended_before") return "Open again since";
   return knownTitle(stored) === null ? "Unknown since" : "Open since";
 }
 

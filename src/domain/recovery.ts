@@ -5,6 +5,7 @@
  * 2. Nothing is sent again unless a repeated key is safe now, or nothing sent before can still commit.
  * 3. An empty lookup is "unknown" unless the contract makes it terminal.
  * 4. Every path that cannot end by itself ends with a person.
+ * 5. What had ended is not sent again by a machine: whoever ended it, or was told of the end, may have paid otherwise since.
  */
 import { assertNever } from "./assert-never.js";
 import type { EffectContract } from "./contract.js";
@@ -33,6 +34,8 @@ export interface RecoveryInput {
   readonly marginMs: number;
   /** Attempts that may have reached the provider, after which an open outcome is no longer sent again. */
   readonly maxAttempts: number;
+  /** It had ended and is open again, and no person has authorised sending it since. */
+  readonly endedBefore: boolean;
 }
 
 export type QuarantineReason =
@@ -44,7 +47,9 @@ export type QuarantineReason =
   | "proof_incomplete"
   | "key_conflict"
   | "row_changed"
-  | "evidence_contradicts";
+  | "evidence_contradicts"
+  | "ended_before"
+  | "shown_otherwise";
 
 export type Move =
   | { readonly do: "confirm"; readonly effect: ProviderEffect }
@@ -97,6 +102,12 @@ export const absenceIsTerminal = (
 
 /** The one legal move. */
 export function recover(input: RecoveryInput): Move {
+  const move = byEvidence(input);
+  const sends = move.do === "send_again" || move.do === "prepare_again";
+  return input.endedBefore && sends ? quarantine("ended_before", "") : move;
+}
+
+function byEvidence(input: RecoveryInput): Move {
   const { evidence } = input;
   switch (evidence.says) {
     case "committed":

@@ -35,6 +35,7 @@ export {
   takeToCompare,
   unexplainedRefunds,
 } from "./elsewhere-reads.js";
+export { endedBefore } from "./ended-before.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, storyOf, waitersOf } from "./events.js";
 export { evidenceOf, openAmong, recordEvidence } from "./evidence.js";

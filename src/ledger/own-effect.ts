@@ -19,8 +19,14 @@ export const notOwnEffect = ({ operation: o, ref }: { operation: string; ref: st
 
 /** $1 operation, $2 reference. */
 const IS_OTHER = `
-SELECT 1 FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
+SELECT EXISTS (
+    SELECT 1 FROM provider_evidence x
+    WHERE x.provider_ref = $2 AND x.operation_id = o.id AND x.payload ->> 'status' IN ('failed', 'canceled')) AS failed
+FROM operations o WHERE o.id = $1 AND ${notOwnEffect({ operation: "o", ref: "$2" })}`;
 
-/** The same of one operation and one reference, under whatever the transaction has locked. */
-export const isNotOwnEffect = async (tx: Tx, id: OperationId, ref: string): Promise<boolean> =>
-  (await tx.sql("ledger.not_own_effect", IS_OTHER, [id, ref])).length > 0;
+/** The same of one operation and one reference, under whatever the transaction has locked: as what it is known; null: it can confirm it. */
+export async function whyNotOwn(tx: Tx, id: OperationId, ref: string): Promise<"failed" | "anothers" | null> {
+  const [row] = await tx.sql<{ failed: boolean }>("ledger.not_own_effect", IS_OTHER, [id, ref]);
+  if (row === undefined) return null;
+  return row.failed ? "failed" : "anothers";
+}

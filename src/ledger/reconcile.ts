@@ -17,12 +17,13 @@ import { announce } from "./announce.js";
 import { attemptsToldOf } from "./attempts.js";
 import type { LedgerCtx } from "./context.js";
 import { recountElsewhere } from "./elsewhere.js";
+import { endedBefore } from "./ended-before.js";
 import { cameAfter, newsPauseMs, newsSinceTaken } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
 import { note } from "./note.js";
 import { seenEffect } from "./outcome.js";
-import { isNotOwnEffect } from "./own-effect.js";
+import { whyNotOwn } from "./own-effect.js";
 import { retryIsAuthorised } from "./resolution-rows.js";
 import { isStatus, type OperationRow, operationColumns, toOperation } from "./rows.js";
 import { confirmedPatch } from "./settle.js";
@@ -258,14 +259,15 @@ async function takeOver(tx: Tx, ctx: LedgerCtx, operation: Operation, wanted: Wa
 
 /** $1 operation. */
 const CLOCKS = `
-SELECT countersign_now() AS now, last_send_ended_at, lease_until FROM operations WHERE id = $1`;
+SELECT countersign_now() AS now, last_send_ended_at, lease_until, ${endedBefore("$1")} AS ended_before FROM operations WHERE id = $1`;
 
 async function taken(tx: Tx, operation: Operation): Promise<Taken> {
-  const [clocks] = await tx.sql<{ now: Date; last_send_ended_at: Date | null; lease_until: Date }>(
-    "ledger.clocks",
-    CLOCKS,
-    [operation.id],
-  );
+  const [clocks] = await tx.sql<{
+    now: Date;
+    last_send_ended_at: Date | null;
+    lease_until: Date;
+    ended_before: boolean;
+  }>("ledger.clocks", CLOCKS, [operation.id]);
   if (clocks === undefined) throw lostLock(operation);
   return {
     operation,
@@ -274,25 +276,31 @@ async function taken(tx: Tx, operation: Operation): Promise<Taken> {
     now: clocks.now,
     lastSendEndedAt: clocks.last_send_ended_at,
     leaseUntil: clocks.lease_until,
+    endedBefore: clocks.ended_before,
   };
 }
 
 /** $1 operation. */
 const LOCK_WITH_PROBES = `
-SELECT ${operationColumns("o")}, o.probes FROM operations o WHERE o.id = $1 FOR NO KEY UPDATE`;
+SELECT ${operationColumns("o")}, o.probes, countersign_now() AS now, ${endedBefore("o.id")} AS ended_before
+FROM operations o WHERE o.id = $1 FOR NO KEY UPDATE`;
+
+interface ToSettle extends OperationRow {
+  probes: number;
+  now: Date;
+  ended_before: boolean;
+}
 
 /** Writes what a reconciler found, under its token. */
 export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile): Promise<Reconciled> {
   return ctx.db.tx<Reconciled>(async (tx) => {
-    const [row] = await tx.sql<OperationRow & { probes: number }>("ledger.lock_to_settle", LOCK_WITH_PROBES, [
-      request.operationId,
-    ]);
+    const [row] = await tx.sql<ToSettle>("ledger.lock_to_settle", LOCK_WITH_PROBES, [request.operationId]);
     if (row === undefined) return { settled: false, why: "not_found", operation: null };
     const operation = toOperation(row);
     if (operation.status !== "RECONCILING" || operation.leaseToken !== request.leaseToken) {
       return { settled: false, why: "fenced", operation };
     }
-    const decided = await unlessNews(tx, operation, request);
+    const decided = await unlessNews(tx, operation, request, mustEnd(ctx, operation, row));
     const again = "look" in decided.move && decided.move.look === "now";
     const lookMs = again ? await newsPauseMs(tx, ctx, operation.id) : nextLookMs(ctx, row.probes);
     const moved = await move(tx, reconciledMove(ctx, operation, decided, lookMs));
@@ -304,31 +312,53 @@ export async function settleReconcile(ctx: LedgerCtx, request: SettleReconcile):
     if (request.evidence.says === "duplicate") {
       await reportDuplicate(tx, ctx, moved, request.evidence.effects);
     }
-    if (request.evidence.says === "committed" && moved.status === "QUARANTINED") {
-      await reportDifference(tx, ctx, moved, request.evidence.effect);
+    const { evidence } = request;
+    if (
+      evidence.says === "committed" &&
+      evidence.postcondition === "fails" &&
+      moved.status === "QUARANTINED"
+    ) {
+      await reportDifference(tx, ctx, moved, evidence.effect);
     }
     if (again || moved.status === "PREPARED") tx.afterCommit(() => void ctx.wake("operation", moved.id));
     return { settled: true, operation: moved };
   });
 }
 
+/** What cannot be settled now goes to a person: its time is over, or it had ended before and was with one. */
+const mustEnd = (
+  ctx: LedgerCtx,
+  { unknownSince }: Operation,
+  { now, ended_before: ended }: ToSettle,
+): boolean => ended || now.getTime() - (unknownSince ?? now).getTime() >= ctx.timing.quarantineAfterMs;
+
 /**
- * What was read as done and has been reported as failed since is read again: the list was older than the news. And whatever else was
- * decided is decided anew where something was recorded since the operation was taken: a webhook, or the answer of a lost lease.
+ * What was read as done and has been reported as failed since is read again: the list was older than the news. Where the provider goes on
+ * to show it so (`mustEnd`), a person decides. And whatever else was decided is decided anew where something was recorded since the
+ * operation was taken: a webhook, or the answer of a lost lease.
  */
-async function unlessNews(tx: Tx, operation: Operation, request: SettleReconcile): Promise<SettleReconcile> {
+async function unlessNews(
+  tx: Tx,
+  operation: Operation,
+  request: SettleReconcile,
+  mustEnd: boolean,
+): Promise<SettleReconcile> {
   if (request.move.do !== "confirm") {
     return (await newsSinceTaken(tx, operation.id)) ? { ...request, move: READ_AGAIN } : request;
   }
   if (operation.kind !== "refund") return request;
-  const news = await isNotOwnEffect(tx, operation.id, request.move.effect.ref);
-  return !news
-    ? request
-    : {
-        ...request,
-        move: { do: "later", why: `${request.move.effect.ref} is not what the list showed any more` },
-      };
+  const { effect } = request.move;
+  const known = await whyNotOwn(tx, operation.id, effect.ref);
+  if (known === null) return request;
+  return mustEnd
+    ? { ...request, move: { do: "quarantine", reason: "shown_otherwise", detail: shownNow(effect, known) } }
+    : { ...request, move: { do: "later", why: `${effect.ref} is not what the list showed any more` } };
 }
+
+const shownNow = (effect: ProviderEffect, known: "failed" | "anothers"): string =>
+  known === "failed"
+    ? `${effectWords(effect)} is ${effect.status}, and the provider had told that it failed`
+    : `${effectWords(effect)} carries its id, and was known as made elsewhere or for another operation`;
 
 const READ_AGAIN = { do: "later", why: "something was told while it was looked at", look: "now" } as const;
 

@@ -21,7 +21,7 @@ import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { absorbLateAnswer } from "./late-answer.js";
 import { attemptPatch, effectOf, outcomeJson, seenEffect } from "./outcome.js";
-import { isNotOwnEffect } from "./own-effect.js";
+import { whyNotOwn } from "./own-effect.js";
 import { type MovedOperation, type MoveRequest, moveTelling, type Patch } from "./transition.js";
 import type { SettleRequest, SettleResult } from "./types.js";
 
@@ -82,7 +82,7 @@ async function settleUnderLock(
   const settlement = settlementOf(request.outcome, others);
   const other =
     settlement.event === "settle_confirmed" &&
-    (await isNotOwnEffect(tx, operation.id, settlement.effect.ref));
+    (await whyNotOwn(tx, operation.id, settlement.effect.ref)) !== null;
   return moveTelling(tx, transitionFor(ctx, operation, request, other ? NOT_OWN : settlement));
 }
 

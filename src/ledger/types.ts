@@ -218,6 +218,8 @@ export interface Taken {
   readonly now: Date;
   readonly lastSendEndedAt: Date | null;
   readonly leaseUntil: Date;
+  /** It had ended before, and nobody has authorised sending it again since. */
+  readonly endedBefore: boolean;
 }
 
 export interface SettleReconcile extends LeaseRef {

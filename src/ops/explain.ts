@@ -42,6 +42,7 @@ export interface Explained {
     readonly quarantineAfterMs: number;
   };
   readonly maxAttempts: number;
+  readonly endedBefore: boolean;
 }
 
 /** What is known beside the rows: what the provider has said just now (null: it was not asked, or did not answer), and how the verbs stand by that. */
@@ -222,6 +223,7 @@ function moveFor(view: Explained, evidence: Evidence): Move {
     timeoutMs: timing.providerTimeoutMs,
     marginMs: timing.sendMarginMs,
     maxAttempts: view.maxAttempts,
+    endedBefore: view.endedBefore,
   });
 }
 
@@ -380,6 +382,7 @@ function shownAtQuarantine({
     case "postcondition_failed":
     case "duplicate_effect":
     case "pending_too_long":
+    case "shown_otherwise":
       return { code, words: quarantineWords(quarantineReason ?? ""), effect: true };
     case "evidence_contradicts":
       // An effect turned up after the end; or an answer said committed and the list shows nothing, which forbids nothing.

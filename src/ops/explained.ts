@@ -1,6 +1,13 @@
 /** Gathers what `explain.ts` needs of one operation: its row, attempts and switches, at the database's time. */
 import type { Operation } from "../domain/operation.js";
-import { attemptsOf, FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "../ledger/index.js";
+import {
+  attemptsOf,
+  endedBefore,
+  FROZEN_COLUMNS,
+  FROZEN_JOIN,
+  type FrozenRow,
+  frozenOf,
+} from "../ledger/index.js";
 import type { LookContext } from "./context.js";
 import type { Explained } from "./explain.js";
 import { REFERENCE_IS_GIVEN } from "./reference-given.js";
@@ -21,10 +28,12 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
       lease_until: Date | null;
       customer_name: string;
       reference_given: boolean;
+      ended_before: boolean;
     }
   >(
     "ops.explained",
     `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name, ${REFERENCE_IS_GIVEN} AS reference_given,
+       ${endedBefore("o.id")} AS ended_before,
        ${FROZEN_COLUMNS}
      FROM operations o JOIN customers c ON c.id = o.customer_id ${FROZEN_JOIN} WHERE o.id = $1`,
     [operation.id],
@@ -42,6 +51,7 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
     frozen: frozenOf(row),
     timing,
     maxAttempts: ctx.maxAttempts,
+    endedBefore: row.ended_before,
     customerName: row.customer_name,
     referenceGiven: row.reference_given,
   };

@@ -46,6 +46,7 @@ export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<O
     timeoutMs: ctx.timing.providerTimeoutMs,
     marginMs: ctx.timing.sendMarginMs,
     maxAttempts: ctx.reconcile.maxAttempts,
+    endedBefore: taken.endedBefore,
   });
   ctx.log.info(
     { operation: taken.operation.id, evidence: evidence.says, move: move.do },

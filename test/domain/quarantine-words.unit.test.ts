@@ -13,6 +13,7 @@ test.each([
   ["unknown_too_long: ", "The outcome is still unknown after the time set for that."],
   ["duplicate_effect", "The provider shows more than one effect of this operation."],
   ["something else: x", "something else: x"],
+  ["ended_before: ", "It had ended before, so it is not sent again unless a person authorises that."],
   [
     "duplicate_effect: re_1A, re_2B",
     "The provider shows more than one effect of this operation: re_1A, re_2B.",
@@ -35,6 +36,8 @@ test.each([
   ["pending_too_long: processing", "Still pending at the provider"],
   ["evidence_contradicts: re_1 turned up", "Evidence against how it ended"],
   ["opened_again: It had been settled as done.", "Opened again"],
+  ["ended_before: ", "Outcome not known"],
+  ["shown_otherwise: re_1 of £1.00 GBP is succeeded", "Shown otherwise than before"],
   ["unknown_too_long: ", "Outcome not known"],
   ["unattributed_effect: re_9", "Outcome not known"],
   [null, "Outcome not known"],

@@ -104,6 +104,7 @@ function input(part: Partial<RecoveryInput>): RecoveryInput {
     timeoutMs: 10_000,
     marginMs: 1_000,
     maxAttempts: 10,
+    endedBefore: false,
     ...part,
   };
 }
@@ -226,6 +227,23 @@ describe("verdicts of attempts in recovery", () => {
     for (const evidence of [EVIDENCE.absent, EVIDENCE.down]) {
       expect(recover(input({ attempts, evidence })).do).toBe("prepare_again");
     }
+  });
+
+  it("what had ended is a person's wherever it would be sent, and ends by evidence as ever", () => {
+    const proven: AttemptFact = { number: 1, verdict: "not_executed", code: "rate_limit" };
+    for (const [attempts, evidence] of [
+      [[open], EVIDENCE.absent],
+      [[open], EVIDENCE.down],
+      [[proven], EVIDENCE.absent],
+    ] as const) {
+      expect(["send_again", "prepare_again"]).toContain(recover(input({ attempts, evidence })).do);
+      expect(recover(input({ attempts, evidence, endedBefore: true }))).toMatchObject({
+        do: "quarantine",
+        reason: "ended_before",
+      });
+    }
+    expect(recover(input({ evidence: EVIDENCE.committed, endedBefore: true })).do).toBe("confirm");
+    expect(recover(input({ evidence: EVIDENCE.failed, endedBefore: true })).do).toBe("reject");
   });
 
   it("rejects only when every attempt is proven, and names the refusal", () => {

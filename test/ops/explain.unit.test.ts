@@ -70,6 +70,7 @@ function view(
     frozen: null,
     timing: { providerTimeoutMs: 10_000, sendMarginMs: 2_000, quarantineAfterMs: HOUR },
     maxAttempts: 5,
+    endedBefore: false,
     ...more,
   };
 }

@@ -311,6 +311,7 @@ export class Episode {
       timeoutMs: this.ctx.timing.providerTimeoutMs,
       marginMs: this.ctx.timing.sendMarginMs,
       maxAttempts: 6,
+      endedBefore: taken.endedBefore,
     });
     const lease = { operationId: operation.id, leaseToken: taken.leaseToken };
     if (move.do !== "send_again") {
