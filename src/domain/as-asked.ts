@@ -12,6 +12,23 @@ export const differsFromAsked = (asked: Asked, effect: ProviderEffect): string[]
   ...(sameCurrency(effect, asked) ? [] : ["currency"]),
 ];
 
+/** Where the provider has what a person named still under way, its end is awaited. */
+const UNDER_WAY: ReadonlySet<string> = new Set(["pending", "requires_action"]);
+
+/**
+ * Whether the effect by which an operation is confirmed is less than that: of another state, payment or currency, or of a smaller amount.
+ * What is more is counted where it is more. One that was read by itself need not name its payment.
+ */
+export function fallsShort(
+  confirmed: Asked & Pick<Operation, "resolvedByPerson">,
+  effect: ProviderEffect,
+): boolean {
+  const made = effect.status === "succeeded" || (confirmed.resolvedByPerson && UNDER_WAY.has(effect.status));
+  const amountMinor = effect.amountMinor < confirmed.amountMinor ? effect.amountMinor : confirmed.amountMinor;
+  const target = effect.target === "" ? (confirmed.paymentIntent ?? "") : effect.target;
+  return !made || differsFromAsked(confirmed, { ...effect, target, amountMinor }).length > 0;
+}
+
 /** Whether both are money of one currency, however it is written. */
 export const sameCurrency = (
   one: { readonly currency: string },

@@ -1,7 +1,10 @@
-/** Confirmed operations that the provider does not show, or shows as failed. */
+/** Confirmed operations that the provider does not show, shows as failed, or shows as less than what was asked for. */
 import { effectEvidence, takeBack } from "../dispatch/index.js";
+import { fallsShort } from "../domain/as-asked.js";
+import { effectWords } from "../domain/effect-words.js";
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
+import type { Operation } from "../domain/operation.js";
 import { confirmedOnWord, getOperation, openIncident } from "../ledger/index.js";
 import type { MissingScope, ReconcileCtx } from "./context.js";
 import { missingWords } from "./missing-words.js";
@@ -17,14 +20,24 @@ const MISSED_LIMIT = 1_000;
 const TOLD = `EXISTS (
   SELECT 1 FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect' AND ${NOT_SHOWN_SINCE})`;
 
-/** $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed and alive. What rests on a word alone is asked for otherwise. */
+/** SQL: what is listed as `l` is what confirmed operation `o` (`fallsShort`). */
+const NOT_SHORT = `l.ref = o.provider_ref AND l.amount >= o.amount_minor AND upper(l.currency) = upper(o.currency)
+    AND l.target IN ('', o.payment_intent)
+    AND (l.status = 'succeeded' OR o.resolved_by_person AND l.status IN ('pending', 'requires_action'))`;
+
+/**
+ * $1 scope, $2 lag in milliseconds, $3 rows, $4 references that are listed, $5 minor units, $6 currencies, $7 payments, $8 states. What rests
+ * on a word alone is asked for otherwise.
+ */
 const confirmedAndNotListed = (scope: string): string => `
 SELECT o.id, o.provider_ref, (
     SELECT count(*) FROM incidents i WHERE i.operation_id = o.id AND i.kind = 'missing_effect')::int AS told
 FROM operations o
 WHERE ${scope} AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND o.provider_ref IS NOT NULL
   AND o.updated_at < countersign_now() - $2::bigint * interval '1 millisecond'
-  AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) AS l (ref) WHERE l.ref = o.provider_ref)
+  AND NOT EXISTS (
+    SELECT 1 FROM unnest($4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[]) AS l (ref, amount, currency, target, status)
+    WHERE ${NOT_SHORT})
   AND NOT ${TOLD} AND NOT ${confirmedOnWord("o")}
 ORDER BY o.created_at DESC, o.id DESC LIMIT $3`;
 
@@ -52,7 +65,7 @@ function fromWhereItStopped<R extends { readonly id: OperationId }>(
 }
 
 /**
- * Confirmed, older than the list's lag, not listed and not told of before: asked for by its reference before it is missed. However many
+ * Confirmed, older than the list's lag, not listed as that and not told of before: asked for by its reference before it is missed. However many
  * they are, they have one call's time; the next pass goes on where this one stopped. Returns how many were missing.
  */
 export async function missingEffects(
@@ -61,17 +74,26 @@ export async function missingEffects(
   effects: readonly ProviderEffect[],
 ): Promise<number> {
   // One that failed is listed, and is no effect.
-  const listed = effects.filter((effect) => !isDead(effect)).map(({ ref }) => ref);
+  const listed = effects.filter((effect) => !isDead(effect));
   await noteShownAgain(ctx, listed);
   const rows = await ctx.db.sql<{ id: OperationId; provider_ref: string; told: number }>(
     "since" in scope ? "reconcile.confirmed_since" : "reconcile.confirmed_on_payment",
     "since" in scope ? SINCE : ON_PAYMENT,
-    ["since" in scope ? scope.since : scope.paymentIntent, ctx.reconcile.orphanLagMs, MISSED_LIMIT, listed],
+    [
+      "since" in scope ? scope.since : scope.paymentIntent,
+      ctx.reconcile.orphanLagMs,
+      MISSED_LIMIT,
+      listed.map(({ ref }) => ref),
+      listed.map(({ amountMinor }) => amountMinor),
+      listed.map(({ currency }) => currency),
+      listed.map(({ target }) => target),
+      listed.map(({ status }) => status),
+    ],
   );
   const signal = AbortSignal.timeout(ctx.timing.providerTimeoutMs);
   const stopped = stoppedIn(ctx.db);
   const place = "since" in scope ? "since" : scope.paymentIntent;
-  const ended = new Map(effects.filter(isDead).map((effect) => [effect.ref, effect]));
+  const onList = new Map(effects.map((effect) => [effect.ref, effect]));
   let missing = await missingWords(ctx, scope);
   const order = fromWhereItStopped(rows, stopped.get(place));
   stopped.delete(place);
@@ -82,31 +104,38 @@ export async function missingEffects(
       signal,
     });
     if (signal.aborted) stopped.set(place, row.id);
-    // Where it cannot be asked for by its reference, the list that shows it as failed is the provider's word.
-    const shown = ended.get(row.provider_ref);
-    if (reading.read === "failed" ? shown === undefined : !reading.effects.every(isDead)) continue;
+    // Where it cannot be asked for by its reference, the list that shows it otherwise is the provider's word.
+    const shown = reading.read === "failed" ? onList.get(row.provider_ref) : reading.effects[0];
+    if (reading.read === "failed" && shown === undefined) continue;
+    const operation = await getOperation(ctx.db, row.id);
+    if (operation?.status !== "CONFIRMED") continue;
+    if (shown !== undefined && !isDead(shown) && !fallsShort(operation, shown)) continue;
     missing += 1;
-    const dead = reading.read === "failed" ? shown : reading.effects[0];
-    if (dead !== undefined && (await tookBack(ctx, row.id, dead))) continue;
+    if (shown !== undefined && (await tookBack(ctx, operation, shown))) continue;
     await ctx.db.tx((tx) =>
       openIncident(tx, ctx, {
         kind: "missing_effect",
         dedupeKey: row.told === 0 ? `missing:${row.id}` : `missing:${row.id}:${row.told + 1}`,
         operationId: row.id,
         paymentId: null,
-        detail: { providerRef: row.provider_ref, says: dead?.status ?? "no such effect" },
+        detail: { providerRef: row.provider_ref, says: saidOf(operation, shown) },
       }),
     );
   }
   return missing;
 }
 
-/** It failed there after it was confirmed, and no webhook said so. */
-async function tookBack(ctx: ReconcileCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
-  const operation = await getOperation(ctx.db, id);
-  if (operation === null) return false;
-  return takeBack(ctx, operation, effect, {
-    actor: "system:reconcile",
-    evidence: effectEvidence(id, effect, "sweep"),
-  });
+/** What the provider says instead of showing it as it was asked for. */
+function saidOf(operation: Operation, shown: ProviderEffect | undefined): string {
+  if (shown === undefined) return "no such effect";
+  if (isDead(shown)) return shown.status;
+  const on = shown.target === "" || shown.target === operation.paymentIntent ? "" : ` on ${shown.target}`;
+  return `${effectWords(shown)}${on}, ${shown.status}`;
 }
+
+/** It failed there after it was confirmed, and no webhook said so. */
+const tookBack = (ctx: ReconcileCtx, operation: Operation, effect: ProviderEffect): Promise<boolean> =>
+  takeBack(ctx, operation, effect, {
+    actor: "system:reconcile",
+    evidence: effectEvidence(operation.id, effect, "sweep"),
+  });

@@ -6,7 +6,9 @@
  * 3. Whoever loses the lease changes nothing.
  * 4. What was read and cannot be written down counts as unknown: it is looked at again, and ends with a person.
  */
+import { z } from "zod";
 import { cannotBeRecorded, probe, reportChanged, sendClaimed } from "../dispatch/index.js";
+import { effectWords, fieldsWords } from "../domain/effect-words.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
@@ -56,14 +58,40 @@ export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<O
   return settleMove(ctx, taken, evidence, withProvidersWords(move, taken.attempts));
 }
 
-/** A person who must decide about a key conflict reads what the provider said differs. */
+/** A person who must decide reads what an answer said: of a key conflict what differs, and the effect that no list shows. */
 function withProvidersWords<M extends Move>(move: M, attempts: Taken["attempts"]): M {
-  if (move.do !== "quarantine" || move.reason !== "key_conflict") return move;
+  if (move.do !== "quarantine") return move;
+  if (move.reason === "unknown_too_long") {
+    const named = attempts.map(({ evidence }) => AnsweredOtherwise.safeParse(evidence)).findLast(isRead);
+    return named === undefined
+      ? move
+      : { ...move, detail: `${move.detail}; an answer named ${otherwiseWords(named.data)}` };
+  }
+  if (move.reason !== "key_conflict") return move;
   const evidence = attempts.findLast((attempt) => attempt.code === KEY_CONFLICT)?.evidence;
   const said =
     typeof evidence === "object" && evidence !== null && !Array.isArray(evidence) ? evidence["detail"] : null;
   return typeof said === "string" ? { ...move, detail: `${move.detail}. ${said}` } : move;
 }
+
+/** As the attempt's row keeps it. */
+const AnsweredOtherwise = z.object({
+  verdict: z.literal("postcondition_failed"),
+  effect: z.object({
+    ref: z.string(),
+    kind: z.enum(["refund", "subscription_cancellation"]),
+    target: z.string(),
+    amountMinor: z.coerce.bigint(),
+    currency: z.string(),
+  }),
+  differs: z.array(z.string()),
+});
+
+const isRead = <T>(parsed: { success: boolean; data?: T }): parsed is { success: true; data: T } =>
+  parsed.success;
+
+const otherwiseWords = ({ effect, differs }: z.output<typeof AnsweredOtherwise>): string =>
+  `${effectWords(effect)} on ${effect.target}, which differs in ${fieldsWords(differs)}`;
 
 async function sendAgain(
   ctx: ReconcileCtx,

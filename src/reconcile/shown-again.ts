@@ -1,4 +1,5 @@
 /** What was told of as missing, and that the provider shows again: the finding is over, and a later absence is one of its own. */
+import { fallsShort } from "../domain/as-asked.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { judgeEffect } from "../domain/judge-listing.js";
@@ -11,7 +12,7 @@ export const NOT_SHOWN_SINCE =
   "NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'shown_again:' || i.id)";
 
 /**
- * $1 references that are listed and alive. Incidents that told of one of them as missing, in no order: none waits behind one for which the
+ * $1 references that are listed and not ended. Incidents that told of one of them as missing, in no order: none waits behind one for which the
  * provider does not answer.
  */
 const MISSED_BEFORE = `
@@ -30,11 +31,15 @@ interface Missed {
  * Keeps that an effect is there again whose absence a person has dealt with. A finding that is open is closed by the record where the
  * provider, asked for the effect itself, shows it as it was asked for; however many they are, they have one call's time.
  */
-export async function noteShownAgain(ctx: ReconcileCtx, listed: readonly string[]): Promise<void> {
-  const rows = await ctx.db.sql<Missed>("reconcile.missed_before", MISSED_BEFORE, [listed]);
+export async function noteShownAgain(ctx: ReconcileCtx, listed: readonly ProviderEffect[]): Promise<void> {
+  const onList = new Map(listed.map((effect) => [effect.ref, effect]));
+  const rows = await ctx.db.sql<Missed>("reconcile.missed_before", MISSED_BEFORE, [[...onList.keys()]]);
   const signal = AbortSignal.timeout(ctx.timing.providerTimeoutMs);
   for (const row of rows) {
     if (row.status === "closed") {
+      const operation = await getOperation(ctx.db, row.operation);
+      const effect = onList.get(row.ref);
+      if (operation === null || effect === undefined || fallsShort(operation, effect)) continue;
       await ctx.db.tx((tx) =>
         recordEvidence(tx, ctx, {
           operationId: row.operation,

@@ -154,6 +154,7 @@ describe("a confirmed operation that the provider does not show", () => {
           read: "complete",
           effects: Array.from({ length: others }, (_, index) => ({
             ...foreignRefund(2_000n, `re_${index + 1}`),
+            target: "pi_ORD-1001",
             operationId: `op_${index + 1}`,
           })),
           balance: null,

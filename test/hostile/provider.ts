@@ -49,6 +49,10 @@ export interface HostileProvider {
   readonly url: string;
   /** How it treats this payment from now on. */
   misbehave(paymentIntent: string, manners: Manners): void;
+  /** How it treats this payment now. */
+  manners(paymentIntent: string): Manners;
+  /** Of every payment everything. */
+  forget(): void;
   /** Refunds that it made on a payment and that did not come to nothing. */
   effects(paymentIntent: string): readonly WireRefund[];
   /** All of them. */
@@ -172,6 +176,8 @@ export async function startHostileProvider(): Promise<HostileProvider> {
     misbehave: (paymentIntent, manners) => {
       account(paymentIntent).manners = manners;
     },
+    manners: (paymentIntent) => account(paymentIntent).manners,
+    forget: () => accounts.clear(),
     effects: (paymentIntent) =>
       account(paymentIntent).refunds.filter(({ status }) => status !== "failed" && status !== "canceled"),
     made: (paymentIntent) => account(paymentIntent).refunds,

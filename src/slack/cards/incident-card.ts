@@ -274,7 +274,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
     case "missing_effect":
       return {
         title: "confirmed operation without an effect",
-        meaning: "We hold this as done, but the provider does not show it.",
+        meaning: "We hold this as done, and the provider does not show it so.",
         next: "Ask the provider with the reference; until it answers, the customer may not have the money.",
       };
     case "duplicate_effect":

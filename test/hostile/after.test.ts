@@ -1,0 +1,130 @@
+/** What a provider of bad manners shows of a refund after its first word on it: somebody is told, and nothing is said that it does not show. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/app/system.js";
+import type { OperationId } from "../../src/domain/ids.js";
+import { quarantineWords } from "../../src/domain/quarantine-words.js";
+import { closeIncident } from "../../src/ledger/index.js";
+import { createPayments, type Payments } from "../../src/payments/index.js";
+import { type ReconcileCtx, sweepOrphans } from "../../src/reconcile/index.js";
+import { incidentCard } from "../../src/slack/cards/incident-card.js";
+import { readIncident } from "../../src/slack/views/ops.js";
+import { type CaseWorld, withCaseWorld } from "../cases/case-world.js";
+import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
+import { withDatabase } from "../support/database.js";
+import { type HostileProvider, startHostileProvider, type WireRefund } from "./provider.js";
+
+const database = withDatabase();
+const build = withCaseWorld(withPaymentsSandbox());
+const DAY_MS = 25 * 3_600_000;
+let provider: HostileProvider;
+let client: Payments;
+let w: CaseWorld;
+
+const made = (): WireRefund[] => ["pi_ORD-1", "pi_ORD-2"].flatMap((payment) => [...provider.made(payment)]);
+const worker = (): ReconcileCtx => ({ ...w.worker("w"), provider: client });
+
+beforeAll(async () => {
+  provider = await startHostileProvider();
+  client = createPayments({ secretKey: SECRET_KEY, apiUrl: provider.url, clock: systemClock });
+});
+afterAll(async () => {
+  await client.close();
+  await provider.close();
+});
+beforeEach(async () => {
+  provider.forget();
+  w = await build(database.db);
+  for (const ref of ["ORD-1", "ORD-2"]) await w.order({ ref, captured: 18_000 });
+  // Each list is of what the refunds say of themselves.
+  for (const payment of ["pi_ORD-1", "pi_ORD-2"])
+    provider.misbehave(payment, {
+      list: ({ json }) =>
+        json(200, {
+          object: "list",
+          has_more: false,
+          data: made().filter((refund) => refund.payment_intent === payment),
+        }),
+    });
+  provider.misbehave("", {
+    list: ({ json }) => json(200, { object: "list", has_more: false, data: made() }),
+  });
+});
+
+const findings = (): Promise<{ id: string; kind: string; status: string }[]> =>
+  database.db.sql(
+    undefined,
+    "SELECT id, kind, status FROM incidents WHERE kind = 'missing_effect' ORDER BY created_at, id",
+  );
+const statuses = async (): Promise<string[]> => (await findings()).map(({ status }) => status);
+
+async function nextDay(): Promise<void> {
+  await w.advance(DAY_MS);
+  await sweepOrphans(worker());
+}
+
+async function confirmed(): Promise<{ id: OperationId; refund: WireRefund }> {
+  const id = await w.prepared("ORD-1", 2_000n);
+  expect(await w.work(worker(), id)).toMatchObject({ status: "CONFIRMED" });
+  const [refund] = provider.made("pi_ORD-1");
+  if (refund === undefined) throw new Error("nothing was made");
+  return { id, refund };
+}
+
+describe("a refund that the provider shows as less, after it was confirmed", () => {
+  it.each([
+    ["of a smaller amount", { amount: 500 }, "of £5.00 GBP, succeeded"],
+    ["of nothing", { amount: 0 }, "of £0.00 GBP, succeeded"],
+    ["in another currency", { currency: "jpy" }, "of ¥2,000 JPY, succeeded"],
+    ["on another payment", { payment_intent: "pi_ORD-2" }, "of £20.00 GBP on pi_ORD-2, succeeded"],
+    ["as pending", { status: "pending" }, "of £20.00 GBP, pending"],
+    ["in a state nobody knows", { status: "reversed" }, "of £20.00 GBP, reversed"],
+  ] as const)("%s: on-call hears of it, once, until it is shown as it was", async (_how, change, says) => {
+    const { id, refund } = await confirmed();
+    const before = { ...refund };
+    await nextDay();
+    expect(await statuses()).toEqual([]);
+    Object.assign(refund, change);
+    await nextDay();
+    await nextDay();
+    expect(await statuses()).toEqual(["open"]);
+    const [finding] = await findings();
+    const view = await readIncident(database.db, finding?.id ?? "");
+    if (view === null) throw new Error("no finding");
+    expect(JSON.stringify(incidentCard(view))).toContain(`${refund.id} ${says}`);
+    Object.assign(refund, before);
+    await nextDay();
+    expect(await statuses()).toEqual(["closed"]);
+    expect(await w.now(id)).toMatchObject({ status: "CONFIRMED" });
+    expect(provider.posts("pi_ORD-1")).toHaveLength(1);
+    await w.intact();
+  });
+
+  it("closed by a person while it is less, it is not told again as long as it is", async () => {
+    const { refund } = await confirmed();
+    Object.assign(refund, { amount: 500 });
+    await nextDay();
+    const [finding] = await findings();
+    const reason = "finance has paid the rest";
+    await database.db.tx((tx) =>
+      closeIncident(tx, worker(), { id: finding?.id ?? "", by: "U_ONC1", reason }),
+    );
+    await nextDay();
+    await nextDay();
+    expect(await statuses()).toEqual(["closed"]);
+  });
+});
+
+it("a refund that an answer puts on another payment, and no list on its own: the person who decides reads that", async () => {
+  const lists = provider.manners("pi_ORD-1");
+  provider.misbehave("pi_ORD-1", {
+    ...lists,
+    commit: (refund) => ({ ...refund, payment_intent: "pi_ORD-2" }),
+  });
+  const parked = await w.work(worker(), await w.prepared("ORD-1", 2_000n));
+  expect(parked).toMatchObject({ status: "QUARANTINED" });
+  const [refund] = made();
+  expect(quarantineWords(parked.quarantineReason ?? "")).toContain(
+    `${refund?.id} of £20.00 GBP on pi_ORD-2, which differs in payment.`,
+  );
+  expect(made()).toHaveLength(1);
+});
