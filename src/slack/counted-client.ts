@@ -1,7 +1,8 @@
 /** A Web API client that counts every call by method and outcome, whoever makes it and whatever they make of the failure. */
-import { type WebAPICallResult, WebClient, type WebClientOptions } from "@slack/web-api";
+import { type WebAPICallResult, WebAPIRequestError, WebClient, type WebClientOptions } from "@slack/web-api";
 import type { Logger } from "../domain/ports/logger.js";
 import { type CallFailure, callFailure } from "./call-failure.js";
+import type { Reach } from "./reach.js";
 import type { SlackMetrics } from "./settings.js";
 
 export interface CallsSeen {
@@ -10,9 +11,9 @@ export interface CallsSeen {
 }
 
 export class CountedClient extends WebClient {
-  readonly #seen: CallsSeen;
+  readonly #seen: CallsSeen & { readonly reach: Reach };
 
-  constructor(token: string, options: WebClientOptions, seen: CallsSeen) {
+  constructor(token: string, options: WebClientOptions, seen: CallsSeen & { readonly reach: Reach }) {
     super(token, options);
     this.#seen = seen;
   }
@@ -21,9 +22,12 @@ export class CountedClient extends WebClient {
   override async apiCall(method: string, options?: Record<string, unknown>): Promise<WebAPICallResult> {
     try {
       const answer = await super.apiCall(method, options);
+      this.#seen.reach.answered();
       this.#seen.metrics.called(method, "ok");
       return answer;
     } catch (error) {
+      if (error instanceof WebAPIRequestError) this.#seen.reach.failed(method, error.message);
+      else this.#seen.reach.answered();
       callFailed(this.#seen, method, callFailure(error));
       throw error;
     }

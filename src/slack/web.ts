@@ -13,6 +13,7 @@ import type { Logger } from "../domain/ports/logger.js";
 import { cutText } from "../domain/text/cut.js";
 import { responseFailure } from "./call-failure.js";
 import { CountedClient, callFailed } from "./counted-client.js";
+import { createReach } from "./reach.js";
 import type { SlackConfig, SlackIdentity, SlackMetrics } from "./settings.js";
 import { askIdentity } from "./transport/ask-identity.js";
 
@@ -46,13 +47,13 @@ export function createSlackWeb(
   metrics: SlackMetrics,
 ): SlackWeb {
   const agent = new Agent({ keepAliveTimeout: KEEP_ALIVE_MS, connections: 64 });
-  const seen = { metrics, log };
+  const seen = { metrics, log, reach: createReach(log) };
   const client = (timeout: number): WebClient =>
     new CountedClient(
       config.botToken,
       {
         slackApiUrl: config.apiUrl,
-        logger: sdkLogger(log),
+        logger: webLogger(log),
         retryConfig: { retries: 0 },
         rejectRateLimitedCalls: true,
         allowAbsoluteUrls: false,
@@ -158,5 +159,14 @@ export function sdkLogger(log: Logger): SdkLogger {
     setLevel: () => {},
     getLevel: () => LogLevel.INFO,
     setName: () => {},
+  };
+}
+
+/** The same for a client whose failures are thrown to us: what cannot be reached is told by {@link createReach}, not at every call. */
+function webLogger(log: Logger): SdkLogger {
+  const all = sdkLogger(log);
+  return {
+    ...all,
+    warn: (...parts) => (parts[0] === "http request failed" ? all.info(...parts) : all.warn(...parts)),
   };
 }

@@ -101,6 +101,25 @@ it("what went well and what was refused is counted as that, and is no 429", asyn
   ]);
 });
 
+it("an outage is told once and when it grows, not at every call, and so is its end", async () => {
+  await CALLS["users.info"]?.();
+  logs.splice(0);
+  sandbox.control.addApiFault({ method: "users.info", kind: "reset", times: 12 });
+  for (let n = 1; n <= 12; n += 1) await expect(CALLS["users.info"]?.()).rejects.toThrow();
+  await expect(web.reads.users.info({ user: "U_NOBODY" })).rejects.toThrow();
+  await CALLS["users.info"]?.();
+  const said = logs
+    .splice(0)
+    .filter(({ level }) => level !== "debug")
+    .map(({ level, fields, message }) => [level, message, (fields as { failures?: number }).failures]);
+  const away = "Slack cannot be reached; what waits for it is tried again";
+  expect(said).toEqual([
+    ["warn", away, 1],
+    ["warn", away, 10],
+    ["info", "Slack answers again", 12],
+  ]);
+});
+
 it("leaves out no method that the room calls", () => {
   const files = readdirSync("src/slack", { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),
