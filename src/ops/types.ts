@@ -13,6 +13,7 @@ import type { Json } from "../domain/json.js";
 import type { Operation, OperationKind, OperationStatus } from "../domain/operation.js";
 import type { RunState } from "../domain/run.js";
 import type { FreezeSwitch, IncidentKind } from "../ledger/index.js";
+import type { AskedFor } from "../runs/index.js";
 
 /** A word list read from `/ops …`. `kind` all: every kind of effect. */
 export type OpsCommand =
@@ -174,6 +175,13 @@ export interface RunRow {
   readonly endCode: string | null;
   readonly createdAt: Date;
   readonly dueAt: Date | null;
+  readonly filer: string;
+  /** Beginning of the ticket's text. Somebody else's words. */
+  readonly excerpt: string;
+  /** The ticket's message in Slack; null: it has none. */
+  readonly message: { readonly channelId: string; readonly ts: string } | null;
+  /** What it asked for, in order. */
+  readonly asked: readonly AskedFor[];
 }
 
 export interface RunsView {

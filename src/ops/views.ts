@@ -23,7 +23,7 @@ import {
   storyOf,
   waitersOf,
 } from "../ledger/index.js";
-import { listRuns } from "../runs/index.js";
+import { askedBy, listRuns } from "../runs/index.js";
 import { authorise } from "./authorise.js";
 import type { LookContext, OpsContext } from "./context.js";
 import { hasEnded } from "./evidence-told.js";
@@ -235,10 +235,14 @@ export async function runs(
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
   const page = await listRuns(ctx.db, { cursor: request.cursor ?? null, limit: request.limit ?? PAGE });
+  const asked = await askedBy(
+    ctx.db,
+    page.runs.map(({ run }) => run.id),
+  );
   return {
     outcome: "runs",
     next: page.next,
-    runs: page.runs.map(({ run }) => ({
+    runs: page.runs.map(({ run, filer, excerpt, message }) => ({
       id: run.id,
       ticketId: run.ticketId,
       state: run.state,
@@ -246,6 +250,10 @@ export async function runs(
       endCode: run.ending?.code ?? null,
       createdAt: run.createdAt,
       dueAt: run.dueAt,
+      filer,
+      excerpt,
+      message,
+      asked: asked.get(run.id) ?? [],
     })),
   };
 }

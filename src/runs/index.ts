@@ -20,6 +20,8 @@ export {
   setRunning,
 } from "./lease.js";
 export {
+  type AskedFor,
+  askedBy,
   currentRun,
   dueRuns,
   findRuns,

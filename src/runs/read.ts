@@ -2,7 +2,8 @@
 import type { SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
-import type { RunId, TicketId } from "../domain/ids.js";
+import type { OperationId, RunId, TicketId } from "../domain/ids.js";
+import type { OperationKind, OperationStatus } from "../domain/operation.js";
 import type { RunState } from "../domain/run.js";
 import {
   ACTIVE_SQL,
@@ -129,6 +130,39 @@ export interface ListedRun {
   /** Beginning of the ticket's text, at most 200 characters. */
   excerpt: string;
   filer: string;
+  /** The ticket's message in Slack; null: it has none (yet). */
+  message: { channelId: string; ts: string } | null;
+}
+
+/** What a run asked for, as far as it takes to recognise it. Amount in minor units, 0 where no money moves. */
+export interface AskedFor {
+  operationId: OperationId;
+  kind: OperationKind;
+  status: OperationStatus;
+  amountMinor: bigint;
+  currency: string;
+  orderRef: string | null;
+  subscriptionRef: string | null;
+}
+
+// $1 runs. In the order of their calls.
+const ASKED_BY = `
+SELECT k.run_id AS "runId", o.id AS "operationId", o.kind, o.status, o.amount_minor AS "amountMinor", o.currency,
+       o.order_ref AS "orderRef", o.subscription_ref AS "subscriptionRef"
+FROM (SELECT run_id, operation_id, min(created_at) AS at FROM tool_calls
+  WHERE run_id = ANY ($1) AND operation_id IS NOT NULL GROUP BY run_id, operation_id) k
+JOIN operations o ON o.id = k.operation_id ORDER BY k.at, o.id`;
+
+/** What each of these runs asked for; of one that asked for nothing there is no entry. */
+export async function askedBy(
+  db: SqlRunner,
+  runIds: readonly RunId[],
+): Promise<ReadonlyMap<RunId, readonly AskedFor[]>> {
+  const asked = new Map<RunId, AskedFor[]>();
+  if (runIds.length === 0) return asked;
+  const rows = await db.sql<AskedFor & { runId: RunId }>("runs.asked_by", ASKED_BY, [[...runIds]]);
+  for (const { runId, ...row } of rows) asked.set(runId, [...(asked.get(runId) ?? []), row]);
+  return asked;
 }
 
 export interface RunList {
@@ -137,6 +171,9 @@ export interface RunList {
   next: string | null;
 }
 
+type ListedRow = RunRow &
+  Pick<TicketRow, "filer" | "channel_id" | "message_ts"> & { excerpt: string; created_us: string };
+
 /** Newest first, by keyset. `cursor` is `next` of the page before. @throws `bad_cursor` */
 export async function listRuns(
   db: SqlRunner,
@@ -144,9 +181,9 @@ export async function listRuns(
 ): Promise<RunList> {
   const limit = Math.min(Math.max(query.limit ?? 50, 1), 200);
   const after = decodeCursor(query.cursor ?? null) ?? NEWEST;
-  const rows = await db.sql<RunRow & { excerpt: string; filer: string; created_us: string }>(
+  const rows = await db.sql<ListedRow>(
     "runs.list",
-    `SELECT ${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, ${utcMicros("r.created_at")} AS created_us
+    `SELECT ${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, t.channel_id, t.message_ts, ${utcMicros("r.created_at")} AS created_us
      FROM runs r JOIN tickets t ON t.id = r.ticket_id
      WHERE (r.created_at, r.id) < ($1::timestamptz, $2)
        AND ($3::text IS NULL OR r.state = $3) AND ($4::text IS NULL OR $4 = ANY (t.filers))
@@ -156,7 +193,15 @@ export async function listRuns(
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    runs: page.map((row) => ({ run: toRun(row), excerpt: row.excerpt, filer: row.filer })),
+    runs: page.map((row) => ({
+      run: toRun(row),
+      excerpt: row.excerpt,
+      filer: row.filer,
+      message:
+        row.channel_id === null || row.message_ts === null
+          ? null
+          : { channelId: row.channel_id, ts: row.message_ts },
+    })),
     next:
       rows.length > limit && last !== undefined ? encodeCursor({ at: last.created_us, id: last.id }) : null,
   };

@@ -46,4 +46,6 @@ export interface SlackIdentity {
   readonly botId: string | null;
   /** Null while Slack has not told us: then the signing secret or app token alone proves that a request is for us. */
   readonly appId: string | null;
+  /** Of the workspace, with a slash at its end: links to messages begin so. Null: not told. */
+  readonly url: string | null;
 }

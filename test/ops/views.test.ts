@@ -113,7 +113,17 @@ describe("what on-call sees", () => {
     await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 9_000n }]);
     await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "r" });
     const runs = await w.ops.runs({ userId: "U_ONC1" });
-    expect(runs).toMatchObject({ outcome: "runs", runs: [{ state: "running" }, { state: "running" }] });
+    expect(runs).toMatchObject({
+      outcome: "runs",
+      runs: [
+        { state: "running", filer: "U_AGENT", asked: [{ amountMinor: 9_000n, status: "AWAITING_APPROVAL" }] },
+        {
+          state: "running",
+          filer: "U_AGENT",
+          asked: [{ operationId: operation.id, kind: "refund", orderRef: "ORD-1", currency: "GBP" }],
+        },
+      ],
+    });
     expect(await w.ops.approvals({ userId: "U_ONC1" })).toMatchObject({
       outcome: "approvals",
       approvals: [{ amountMinor: 9_000n, role: "supervisor", missing: 1, orderRef: "ORD-1" }],

@@ -1,13 +1,15 @@
 import type { Db } from "../../db/connect.js";
 import type { RunId } from "../../domain/ids.js";
+import { cutText } from "../../domain/text/cut.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
-import { findRuns, listRuns, viewRun } from "../../runs/index.js";
+import { type AskedFor, askedBy, findRuns, listRuns, viewRun } from "../../runs/index.js";
 import { fullTrace } from "../compose/run-trace.js";
 import { CommandFailure } from "../exit.js";
 import { writeTextFile } from "../files.js";
 import { print, printJson, table, toJsonText } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
+import { subjectOf } from "./show-text.js";
 
 /** `countersign runs list` */
 export async function list(options: { cursor?: string; json?: boolean }): Promise<void> {
@@ -33,21 +35,32 @@ export async function list(options: { cursor?: string; json?: boolean }): Promis
       print("No runs yet.");
       return;
     }
+    const asked = await askedBy(
+      db,
+      page.runs.map(({ run }) => run.id),
+    );
     print(
       table([
-        ["run", "state", "ticket", "steps", "started"],
-        ...page.runs.map(({ run }) => [
+        ["run", "state", "ticket", "filed by", "steps", "started", "asked for"],
+        ...page.runs.map(({ run, filer, excerpt }) => [
           run.id,
           run.state,
           run.ticketId,
+          filer,
           String(run.stepsUsed),
           utcSecond(run.createdAt),
+          askedText(asked.get(run.id) ?? []) ||
+            `“${cutText(excerpt.replace(/[\s\p{C}]+/gu, " ").trim(), 60)}”`,
         ]),
       ]),
     );
     if (page.next !== null) print(`More: countersign runs list --cursor ${page.next}`);
   });
 }
+
+/** "refund £180.00 GBP on ORD-10042: CONFIRMED" of each; empty: it asked for nothing. */
+const askedText = (asked: readonly AskedFor[]): string =>
+  asked.map((one) => `${subjectOf(one)}: ${one.status}`).join("; ");
 
 /** `countersign runs show ID` */
 export async function show(id: string, options: { json?: boolean }): Promise<void> {

@@ -31,6 +31,7 @@ import {
 } from "../../ops/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
+import { withoutAddresses } from "../text/addresses.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
@@ -271,14 +272,48 @@ function timelineText({ seq, at, what, by, second, votes, evidence }: TimelineEn
 const doerText = (doer: Doer): string =>
   "person" in doer ? mentionUser(doer.person) : escapeText(cutText(oneLine(doer.part), 80));
 
-export function opsRuns(view: RunsView): Message {
-  const lines = view.runs
-    .slice(0, LINES_SHOWN)
-    .map(
-      (run) =>
-        `\`${run.id}\` ${esc(runTitle(run.state), 60)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${endWords(run)}`,
-    );
-  return { text: `Runs: ${view.runs.length} shown.`, blocks: [header("Runs"), ...chunks(lines, "No runs.")] };
+/** `workspace`: where links to messages begin; null: there are none. */
+export function opsRuns(view: RunsView, workspace: string | null): Message {
+  const lines = view.runs.slice(0, LINES_SHOWN).map((run) => runLines(run, workspace));
+  return withinLimits(
+    {
+      text: `Runs: ${view.runs.length} shown.`,
+      blocks: [
+        header("Runs"),
+        ...chunks(lines, "No runs."),
+        ...(view.next === null ? [] : [note("The newest ones. `countersign runs list` shows all.")]),
+      ],
+    },
+    1,
+  );
+}
+
+/** "Finished · filed by @Ada · 3 steps · 29 Nov · Ticket · `run_…`", what it asked for, and how the ticket begins. */
+function runLines(run: RunsView["runs"][number], workspace: string | null): string {
+  const { message, asked } = run;
+  const ticket =
+    workspace === null || message === null
+      ? ""
+      : ` · <${workspace}archives/${encodeURIComponent(message.channelId)}/p${message.ts.replace(".", "")}|Ticket>`;
+  const head = `*${esc(runTitle(run.state), 60)}*${endWords(run)} · filed by ${mentionUser(run.filer)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${ticket} · \`${run.id}\``;
+  const more = asked.length - ASKED_SHOWN;
+  const what = asked.slice(0, ASKED_SHOWN).map((one) => `      ${askedText(one)}`);
+  return [
+    head,
+    ...what,
+    ...(more > 0 ? [`      and ${more} more`] : []),
+    `      “${esc(withoutAddresses(run.excerpt), EXCERPT_MAX)}”`,
+  ].join("\n");
+}
+
+const ASKED_SHOWN = 3;
+const EXCERPT_MAX = 100;
+
+/** "Refund £180.00 GBP ORD-10042: confirmed" */
+function askedText(asked: RunsView["runs"][number]["asked"][number]): string {
+  const amount = asked.kind === "refund" ? ` ${esc(formatMoney(asked))}` : "";
+  const target = asked.orderRef ?? asked.subscriptionRef ?? "";
+  return `${kindName(asked.kind)}${amount} ${esc(target, 60)}: ${statusWord(asked.status)}`;
 }
 
 /** How it ended, where the state does not say it. */

@@ -59,6 +59,13 @@ export async function opsCommand(ctx: SlackContext, command: SlashCommand): Prom
   return runCommand(ctx, command, parsed.command);
 }
 
+/** Without it there are no links. */
+const workspaceUrl = (ctx: SlackContext): Promise<string | null> =>
+  ctx.web.identity().then(
+    ({ url }) => url,
+    () => null,
+  );
+
 async function runCommand(
   ctx: SlackContext,
   { userId, triggerId, place }: SlashCommand,
@@ -92,7 +99,7 @@ async function runCommand(
     }
     case "runs": {
       const view = await ops.runs({ userId });
-      return view.outcome === "runs" ? shown(opsRuns(view)) : notShown(view);
+      return view.outcome === "runs" ? shown(opsRuns(view, await workspaceUrl(ctx))) : notShown(view);
     }
     case "approvals": {
       const view = await ops.approvals({ userId });

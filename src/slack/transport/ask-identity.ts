@@ -13,6 +13,7 @@ export async function askIdentity(client: WebClient): Promise<SlackIdentity> {
     isEnterpriseInstall: is_enterprise_install === true,
     botUserId: user_id,
     botId: bot_id ?? null,
+    url: me.url === undefined || !/^https?:\/\/[^\s<>|]+\/$/u.test(me.url) ? null : me.url,
     appId: typeof named === "string" ? named : bot_id === undefined ? null : await appOfBot(client, bot_id),
   };
 }

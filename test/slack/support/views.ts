@@ -231,7 +231,7 @@ export function listedRunOf(): ListedRun {
     createdAt: AT,
     updatedAt: AT,
   };
-  return { run, excerpt: "refund ORD-10042", filer: "U_AGENT" };
+  return { run, excerpt: "refund ORD-10042", filer: "U_AGENT", message: null };
 }
 
 export interface RunFacts {

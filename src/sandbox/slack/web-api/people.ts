@@ -12,7 +12,7 @@ const authTest: Method = {
   args: {},
   run(ctx) {
     return {
-      url: `https://${ctx.team.domain}.slack.com/`,
+      url: `${ctx.baseUrl}/`,
       team: ctx.team.name,
       user: findPerson(ctx, ctx.app.botUserId)?.name ?? ctx.app.name,
       team_id: ctx.team.id,
