@@ -123,13 +123,13 @@ export function rejectionRemark(code: string): string | null {
   }
 }
 
-const ON_WORD = "on on-call's word";
+const ON_WORD = "by on-call's word alone";
 
-/** "on on-call's word", for titles and rows of lists, where `onWord` would be too long; null: the provider vouches for it. */
+/** "by on-call's word alone", for titles and rows of lists, where `onWord` would be too long; null: the provider vouches for it. */
 export const wordAlone = (result: { readonly code: string } | null): string | null =>
   onWord(result) === null ? null : ON_WORD;
 
-/** "on on-call's word: …" of an end that only a person vouches for; null: of every other. */
+/** "by on-call's word alone: …" of an end that only a person vouches for; null: of every other. */
 export function onWord(result: { readonly code: string } | null): string | null {
   switch (result?.code) {
     case UNSEEN:

@@ -22,6 +22,8 @@ export interface OpsContext {
   readonly maxAttempts: number;
   /** Asks the provider about one operation. Changes no status; failing is the evidence `unknown`. */
   readonly probe: (operation: Operation) => Promise<Evidence>;
+  /** As `probe`, and writes nothing: of what is settled, looking must move nothing. */
+  readonly read: (operation: Operation) => Promise<Evidence>;
   /** Lets a reconciler look at the operation at once; null: somebody else is looking. */
   readonly reconcile: (operationId: OperationId) => Promise<Operation | null>;
   /** Whether the parts that only the process knows (queue, Slack, payments) answer. */

@@ -103,7 +103,7 @@ async function byOtherName(
 }
 
 /** By its own order, payment, subscription or reference; a refund that somebody else made on its payment is none of it. */
-const isNamed = (operation: Operation, name: string): boolean =>
+export const isNamed = (operation: Operation, name: string): boolean =>
   [
     operation.orderRef,
     operation.subscriptionRef,

@@ -22,7 +22,7 @@ export {
 export type { LookContext, OpsContext } from "./context.js";
 export { type EvidenceTold, evidenceTold, noEvidenceWords, nothingSentWords } from "./evidence-told.js";
 export { verbsLeft, verbsOfTwo, WAIT_FOR_PENDING } from "./explain.js";
-export { operationsNamed } from "./find.js";
+export { isNamed, operationsNamed } from "./find.js";
 export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { CONFIRMED_ON_WORD, isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";

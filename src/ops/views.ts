@@ -85,27 +85,37 @@ export async function show(
   const found = await findOperation(ctx.db, request.ref, { looks: true });
   if (found.outcome === "unresolved") return found;
   const { operation } = found;
-  return lookAsking(ctx, operation, { policy: caller.policy, askMs: request.askMs ?? SHOW_ASKS_MS });
+  return lookAsking({ ...ctx, asking: ctx }, operation, {
+    policy: caller.policy,
+    askMs: request.askMs ?? SHOW_ASKS_MS,
+  });
 }
 
 /**
- * Looks at one operation, and asks the provider first where its answer would count. `policy` null: none is in force yet; `probe` a
- * sentence: why it cannot be asked from here.
+ * Looks at one operation, and asks the provider first where anything was sent: of what is settled, its answer is shown and changes
+ * nothing. `policy` null: none is in force yet; `asking` a sentence: why it cannot be asked from here.
  */
 export async function lookAsking(
-  ctx: LookContext & { readonly probe: OpsContext["probe"] | string; readonly log: OpsContext["log"] },
+  ctx: LookContext & {
+    readonly asking: Pick<OpsContext, "probe" | "read"> | string;
+    readonly log: OpsContext["log"];
+  },
   operation: Operation,
   { policy, askMs = SHOW_ASKS_MS }: { readonly policy: Policy | null; readonly askMs?: number },
 ): Promise<OperationView> {
-  const { probe } = ctx;
-  const asked = isOpenThere(operation.status)
-    ? typeof probe === "string"
-      ? probe
-      : await askedNow({ probe, log: ctx.log }, operation, askMs)
-    : null;
+  const { asking } = ctx;
+  const asked = !wasSent(operation)
+    ? null
+    : typeof asking === "string"
+      ? asking
+      : await askedNow({ asking, log: ctx.log }, operation, askMs);
   // Asking may have told the ledger something.
   return lookAt(ctx, (await getOperation(ctx.db, operation.id)) ?? operation, policy, asked);
 }
+
+/** The provider may have something to show of it: a local effect and what never left it knows nothing of. */
+const wasSent = ({ status, attempts, paymentIntent, providerSubscription }: Operation): boolean =>
+  isOpenThere(status) || (attempts > 0 && (paymentIntent ?? providerSubscription) !== null);
 
 /** Sent, and not ended: what the provider shows says more than the row. A worker that sent it may be gone. */
 const isOpenThere = (status: OperationStatus): boolean => status === "DISPATCHED" || isResolvable(status);
@@ -115,17 +125,18 @@ export const SHOW_ASKS_MS = 2_500;
 
 /** What the provider says now, or a sentence: why there is no answer. Never throws. */
 async function askedNow(
-  ctx: Pick<OpsContext, "probe" | "log">,
+  { asking, log }: { readonly asking: Pick<OpsContext, "probe" | "read">; readonly log: OpsContext["log"] },
   operation: Operation,
   ms: number,
 ): Promise<Evidence | string> {
+  const ask = isOpenThere(operation.status) ? asking.probe : asking.read;
   try {
-    const evidence = await withinMs(ms, ctx.probe(operation));
+    const evidence = await withinMs(ms, ask(operation));
     return evidence === "late"
       ? `The provider was asked just now and did not answer within ${ms / 1000} s.`
       : evidence;
   } catch (error) {
-    ctx.log.warn({ operation: operation.id, error: String(error) }, "the provider was not asked for a look");
+    log.warn({ operation: operation.id, error: String(error) }, "the provider was not asked for a look");
     return "The provider could not be asked just now.";
   }
 }

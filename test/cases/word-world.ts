@@ -2,7 +2,7 @@
 
 import { beforeEach, expect } from "vitest";
 import { systemClock } from "../../src/app/system.js";
-import { probe } from "../../src/dispatch/index.js";
+import { probe, readProvider } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
@@ -34,6 +34,7 @@ beforeEach(async () => {
     log: w.h.ctx.log,
     maxAttempts: 8,
     probe: async (operation) => (await probe(ctx, operation)).evidence,
+    read: async (operation) => (await readProvider(ctx, operation)).evidence,
     reconcile: (id) => reconcileOne(ctx, id, "evidence"),
     healthParts: async () => [],
   });

@@ -163,7 +163,9 @@ describe("in quarantine, and nothing at the provider", () => {
                 .threadMessages(thread)
                 .some((one) => readable(one).includes(`Refund on order ORD-7001 – ${standing}`)) || undefined,
           );
-        await runSays("not carried out, on on-call's word: the provider did not show it, which is no proof");
+        await runSays(
+          "not carried out, by on-call's word alone: the provider did not show it, which is no proof",
+        );
         const heard = await stage.until("the thread to hear who rejected it", async () => {
           const all = stage.threadMessages(thread).map(readable).join("\n");
           return all.includes("Rejected by <@U_ONC1> and <@U_ONC2>.") ? all : undefined;

@@ -65,15 +65,15 @@ describe("an approval's card", () => {
     expect((await card(approval.id)).blocks).toMatch(/\*Denied\* by <@U_FIN2> \(finance\), <!date[^>]*>"/u);
   });
 
-  it("what was refunded before on on-call's word is marked, as it was when the card was made", async () => {
+  it("what was refunded before by on-call's word alone is marked, as it was when the card was made", async () => {
     payments.sandbox.control.arm({ kind: "drop_before_commit" });
     const operation = expectStatus(await w.quarantined(18_000n), "QUARANTINED");
     const before = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 7_000n }]);
     expect(await w.ops.resolve(form(operation, "confirm"))).toMatchObject({ outcome: "resolved" });
     const held = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 6_000n }]);
     expect((await card(onlyApproval(held).id)).blocks).toContain(
-      "− £180.00 GBP refunded before (of it £180.00 GBP on on-call's word)",
+      "− £180.00 GBP refunded before (of it £180.00 GBP by on-call's word alone)",
     );
-    expect((await card(onlyApproval(before).id)).blocks).not.toContain("on on-call's word)");
+    expect((await card(onlyApproval(before).id)).blocks).not.toContain("by on-call's word alone)");
   });
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { systemClock } from "../../src/app/system.js";
 import type { Db } from "../../src/db/connect.js";
-import { type DispatchCtx, drive, probe } from "../../src/dispatch/index.js";
+import { type DispatchCtx, drive, probe, readProvider } from "../../src/dispatch/index.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation, OperationStatus } from "../../src/domain/operation.js";
 import { getOperation } from "../../src/ledger/index.js";
@@ -72,6 +72,7 @@ async function build(h: Harness, client: Payments, payments: SandboxUnderTest): 
     log: h.ctx.log,
     maxAttempts: MAX_ATTEMPTS,
     probe: async (operation) => (await probe(dispatch, operation)).evidence,
+    read: async (operation) => (await readProvider(dispatch, operation)).evidence,
     reconcile: (id) => reconcileOne(reconcile, id, "evidence"),
     healthParts: async () => [{ name: "queue", ok: false, sentence: "The queue does not answer." }],
   };

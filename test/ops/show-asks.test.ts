@@ -206,9 +206,13 @@ describe("what the provider says now", () => {
   it("a refusal is evidence, and a stored answer that came again is no second effect", async () => {
     payments.sandbox.control.arm({ kind: "refuse", code: "charge_disputed" });
     const refused = expectStatus(await w.sent(), "REJECTED");
-    const told = JSON.stringify(opsShow(await shown(refused.id)).blocks);
+    const away = opsUseCases({ ...w.ctx, read: () => Promise.reject(new Error("away")) });
+    const told = JSON.stringify(opsShow(await shown(refused.id, away)).blocks);
     expect(told).toContain("The provider's answer to what was sent, as it stands above.");
     expect(told).not.toContain("Nothing from the provider yet");
+    expect(JSON.stringify(opsShow(await shown(refused.id)).blocks)).toContain(
+      "last asked: The provider shows nothing of it now.",
+    );
 
     payments.sandbox.control.arm({ kind: "commit_then_drop" });
     const open = expectStatus(await w.sent(7_000n), "OUTCOME_UNKNOWN");
@@ -224,6 +228,71 @@ describe("what the provider says now", () => {
       "the provider gave its stored answer again (carried out before); nothing new was done",
     );
     expect(await payments.sandbox.control.effects()).toHaveLength(1);
+  });
+});
+
+describe("what is settled", () => {
+  it("is asked for, too: what the provider shows of it now, and looking moves nothing", async () => {
+    const { id, providerRef, version } = expectStatus(await w.sent(), "CONFIRMED");
+    const view = await shown(id);
+    const sentence = `The provider shows it: ${providerRef} of £180.00 GBP (succeeded).`;
+    for (const told of [JSON.stringify(opsShow(view).blocks), showText(view).join("\n")]) {
+      expect(told).toContain(`last asked: ${sentence}`);
+    }
+    expect((await w.now(id)).version).toBe(version);
+  });
+
+  it("that the provider took back since is shown as it is there; only the reconciler moves it", async () => {
+    const { id, providerRef, version } = expectStatus(await w.sent(), "CONFIRMED");
+    await payments.sandbox.control.advanceRefund(providerRef ?? "", {
+      status: "failed",
+      failureReason: "lost_or_stolen_card",
+    });
+    expect((await shown(id)).lastLook?.sentence).toContain("it failed there");
+    expect((await w.now(id)).version).toBe(version);
+  });
+
+  it("by a rejection: the look writes nothing, whatever the list holds", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
+    payments.sandbox.control.disarmAll();
+    const asked = await w.ops.resolve({
+      ref: id,
+      verb: "reject",
+      userId: "U_ONC1",
+      reason: "r",
+      evidenceRef: "e",
+    });
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    await w.ops.second({ resolutionId: asked.resolution.id, userId: "U_ONC2", verdict: "agree" });
+    expectStatus(await w.now(id), "REJECTED");
+    await payments.sandbox.control.dashboardRefund({ paymentIntent: "pi_1", amount: 500 });
+    const before = await w.now(id);
+    const rows = () => w.h.db.sql(undefined, "SELECT id FROM provider_evidence");
+    const evidence = await rows();
+    await shown(id);
+    expect((await w.now(id)).version).toBe(before.version);
+    expect(await rows()).toEqual(evidence);
+  });
+
+  it("and cannot be asked for says so, and that what stands there is from before", async () => {
+    const { id } = expectStatus(await w.sent(), "CONFIRMED");
+    const silent = opsUseCases({ ...w.ctx, read: () => new Promise(() => undefined) });
+    const view = await silent.show({ userId: "U_ONC1", ref: id, askMs: 1 });
+    if (view.outcome !== "operation") throw new Error(view.outcome);
+    for (const told of [JSON.stringify(opsShow(view).blocks), showText(view).join("\n")]) {
+      expect(told).toContain("The provider was asked just now and did not answer");
+      expect(told).toContain("What stands here is from before.");
+    }
+  });
+
+  it("without having been sent is asked of nobody", async () => {
+    const held = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 18_000n }]);
+    await w.h.click("U_SUP1", onlyApproval(held), "deny");
+    const never = opsUseCases({ ...w.ctx, read: () => Promise.reject(new Error("asked")) });
+    const view = await shown(operationAt(held, 0), never);
+    expect(view.notAsked).toBeNull();
+    expect(view.lastLook).toBeNull();
   });
 });
 
@@ -258,7 +327,7 @@ describe("each fact once, and nothing that is not so", () => {
     await moveClock(w.h.db, 1);
     await reconcileOne(w.reconcile, id, "due");
     const { providerRef } = expectStatus(await w.now(id), "CONFIRMED");
-    const sentence = `The provider shows ${providerRef} of £180.00 GBP (succeeded).`;
+    const sentence = `The provider shows it: ${providerRef} of £180.00 GBP (succeeded).`;
     const view = await shown(id);
     for (const told of [JSON.stringify(opsShow(view).blocks), showText(view).join("\n")]) {
       expect(told.split(sentence)).toHaveLength(2);
@@ -305,16 +374,16 @@ describe("each fact once, and nothing that is not so", () => {
     if (list.outcome !== "list") throw new Error(list.outcome);
     const lines = list.operations.map(operationLine);
     expect(lines.find((line) => line.includes(id))).toContain(
-      "confirmed on on-call's word · refund £180.00 GBP",
+      "confirmed by on-call's word alone · refund £180.00 GBP",
     );
     expect(lines.find((line) => line.includes(sound.id))).toContain("confirmed · refund £10.00 GBP");
     const view = await shown(id);
-    expect(JSON.stringify(opsShow(view).blocks[0])).toContain("Refund: confirmed on on-call's word");
-    expect(showText(view)[0]).toContain("CONFIRMED on on-call's word");
+    expect(JSON.stringify(opsShow(view).blocks[0])).toContain("Refund: confirmed by on-call's word alone");
+    expect(showText(view)[0]).toContain("CONFIRMED by on-call's word alone");
     expect(showText(await shown(sound.id))[0]).toContain("CONFIRMED  refund");
     const card = await readQuarantine(w.h.db, id);
     expect(card === null ? "" : JSON.stringify(quarantineCard(card).blocks[0])).toContain(
-      "Settled on on-call's word",
+      "Settled by on-call's word alone",
     );
   });
 });

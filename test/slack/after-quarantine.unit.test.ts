@@ -300,7 +300,7 @@ describe("confirmed by on-call", () => {
     "%s: thread, approval card and announcement say on whose word, and whose reference it is",
     (code, why) => {
       const operation = confirmedWith(code);
-      const end = `, on on-call's word: ${why}. Reference given: re_1.`;
+      const end = `, by on-call's word alone: ${why}. Reference given: re_1.`;
       expect(outcomePost(operation).text).toBe(
         `Refunded £180.00 GBP on order ORD-10042 to Tom Whitfield (CUS-7)${end} Confirmed by <@U_ONC1>.`,
       );
@@ -317,10 +317,10 @@ describe("confirmed by on-call", () => {
       } as const;
       expect(opsPost({ ...resolved, reason: "r", evidence: "e" }, operation).text).toContain(end);
       expect(replayedPost(operation, "tkt_1").text).toContain(end);
-      expect(standingOf(operation)).toBe(`done, on on-call's word: ${why}`);
+      expect(standingOf(operation)).toBe(`done, by on-call's word alone: ${why}`);
       for (const kind of ["cancel_order", "cancel_subscription"] as const) {
         for (const text of [outcomeOf({ ...operation, kind }), resultOf({ ...operation, kind })]) {
-          expect(text).toContain(`, on on-call's word: ${why}.`);
+          expect(text).toContain(`, by on-call's word alone: ${why}.`);
         }
       }
     },
@@ -355,9 +355,12 @@ describe("rejected by on-call", () => {
     });
 
   test.each([
-    ["rejected_unseen", ", on on-call's word: the provider did not show it, which is no proof."],
-    ["rejected_beside_another", ", on on-call's word: the provider showed one that nobody here asked for."],
-    ["rejected_by_person", ", on on-call's word."],
+    ["rejected_unseen", ", by on-call's word alone: the provider did not show it, which is no proof."],
+    [
+      "rejected_beside_another",
+      ", by on-call's word alone: the provider showed one that nobody here asked for.",
+    ],
+    ["rejected_by_person", ", by on-call's word alone."],
   ])("%s: every place says on whose word, and none that no money moved", (code, end) => {
     const operation = rejectedWith(code);
     const post = outcomePost(operation).text;

@@ -262,7 +262,7 @@ describe("a quarantine card", () => {
       opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Open again")),
     );
     expect(readable(settled)).not.toContain("Authorise retry");
-    const word = "on on-call's word: the provider did not show it. Reference given: re_42.";
+    const word = "by on-call's word alone: the provider did not show it. Reference given: re_42.";
     expect(readable(settled)).toContain(word);
     await waitFor(() =>
       opsMessages(w).find(

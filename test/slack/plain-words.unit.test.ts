@@ -141,12 +141,12 @@ test.each([
   [
     "CONFIRMED",
     "confirmed_unasked",
-    "It has been carried out, on on-call's word: the provider could not be asked.",
+    "It has been carried out, by on-call's word alone: the provider could not be asked.",
   ],
   [
     "CONFIRMED",
     "confirmed_unseen",
-    "It has been carried out, on on-call's word: the provider did not show it.",
+    "It has been carried out, by on-call's word alone: the provider did not show it.",
   ],
   ["REJECTED", MADE_DIFFERENTLY, "It was not carried out as asked, closed by on-call."],
 ] as const)("a late click on what is %s (%s) hears: %s", (operationStatus, resultCode, sentence) => {

@@ -12,7 +12,7 @@ import {
   listOperations,
   storyOf,
 } from "../../ledger/index.js";
-import { incidentRows, lookAsking, operationsNamed, statusNamed } from "../../ops/index.js";
+import { incidentRows, isNamed, lookAsking, operationsNamed, statusNamed } from "../../ops/index.js";
 import { activePolicy } from "../../policy/index.js";
 import { askProvider } from "../compose/ask-provider.js";
 import { MAX_ATTEMPTS } from "../compose/ledger.js";
@@ -90,7 +90,8 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
         db,
         ledger: offlineContext(db),
         maxAttempts: MAX_ATTEMPTS,
-        probe: asking.probe,
+        // From here looking writes nothing, whatever is looked at.
+        asking: typeof asking.probe === "string" ? asking.probe : { probe: asking.probe, read: asking.probe },
         log: NO_LOG,
       };
       for (const line of showText(await lookAsking(looking, operation, { policy: policy?.policy ?? null })))
@@ -190,7 +191,8 @@ function statusOf(text: string): OperationStatus {
 
 /** @throws with the code of bad usage for what cannot be an id, with that of a failed look for one that is not there */
 export async function find(db: Db, text: string): Promise<Operation> {
-  await byOtherName(db, text);
+  const named = await byOtherName(db, text);
+  if (named !== null) return named;
   needIdLike(text, "op_", "operation");
   const id = isOperationId(text) ? text : await byPrefix(db, text);
   const operation = await getOperation(db, id);
@@ -213,11 +215,17 @@ async function byPrefix(db: Db, text: string): Promise<OperationId> {
   return only;
 }
 
-/** An order or a reference in place of an id: what it may stand for, as in Slack; nothing is taken for meant. @throws CommandFailure where there is any */
-async function byOtherName(db: Db, text: string): Promise<void> {
-  if (text.startsWith("op_")) return;
+/**
+ * An order or a reference in place of an id, as in Slack: the one operation that there is of it, for who only looks; null where it names
+ * none. @throws CommandFailure with all that may be meant
+ */
+async function byOtherName(db: Db, text: string): Promise<Operation | null> {
+  if (text.startsWith("op_")) return null;
   const { ids, more } = await operationsNamed(db, text);
-  if (ids.length === 0) return;
+  const [only] = ids;
+  if (only === undefined) return null;
+  const operation = ids.length === 1 ? await getOperation(db, only) : null;
+  if (operation !== null && isNamed(operation, text)) return operation;
   const named = await Promise.all(ids.map((id) => getOperation(db, id)));
   const lines = named.flatMap((one) => (one === null ? [] : [`\n  ${candidateText(one)}`]));
   throw new CommandFailure(

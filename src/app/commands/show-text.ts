@@ -26,7 +26,7 @@ export function subjectOf(
   return `${operation.kind}${amount}${on === null ? "" : ` on ${on}`}`;
 }
 
-/** "CONFIRMED on on-call's word": what only a person vouches for says so. */
+/** "CONFIRMED by on-call's word alone": what only a person vouches for says so. */
 export function standingOf({ status, result }: Pick<Operation, "status" | "result">): string {
   const word = wordAlone(result);
   return word === null ? status : `${status} ${word}`;

@@ -1,7 +1,7 @@
 /** The use cases that Slack's listeners call, bound to their contexts. */
 import { askFurther } from "../../agent/index.js";
 import { decide, lookBeforeDeny, pendingFor, readAhead, undo } from "../../approvals/index.js";
-import { probe } from "../../dispatch/index.js";
+import { probe, readProvider } from "../../dispatch/index.js";
 import type { PaymentProvider } from "../../domain/ports/payment-provider.js";
 import { type HealthPart, type OpsContext, opsUseCases } from "../../ops/index.js";
 import { reconcileOne } from "../../reconcile/index.js";
@@ -60,6 +60,7 @@ export function opsContext({ approvals, dispatch, reconcile }: Contexts, parts: 
     log: dispatch.log,
     maxAttempts: reconcile.reconcile.maxAttempts,
     probe: async (operation) => (await probe(dispatch, operation)).evidence,
+    read: async (operation) => (await readProvider(dispatch, operation)).evidence,
     reconcile: (operationId) => reconcileOne(reconcile, operationId, "evidence"),
     healthParts: () => healthParts(parts),
   };

@@ -69,7 +69,7 @@ export interface ApprovalView {
   readonly instead: OperationFacts | null;
   /** When somebody who has said no had said yes before, by their Slack user id. Absent: nobody. */
   readonly yesBefore?: ReadonlyMap<string, Date>;
-  /** Of what was refunded before on the payment: what rests on on-call's word. Minor units; absent: nothing. */
+  /** Of what was refunded before on the payment: what rests by on-call's word alone. Minor units; absent: nothing. */
   readonly onWordMinor?: bigint;
 }
 

@@ -17,7 +17,7 @@ export function leftLines({ binding }: Approval, onWordMinor = 0n): readonly str
     `= ${of(capturedMinor)} paid`,
     ...spentBefore(payment).map(([minor, what]) => {
       const word = what === REFUNDED && onWordMinor > 0n ? (onWordMinor < minor ? onWordMinor : minor) : 0n;
-      return `− ${of(minor)} ${what}${word === 0n ? "" : ` (of it ${of(word)} on on-call's word)`}`;
+      return `− ${of(minor)} ${what}${word === 0n ? "" : ` (of it ${of(word)} by on-call's word alone)`}`;
     }),
   ];
   const after = refundableMinor - binding.amountMinor;

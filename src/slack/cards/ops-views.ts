@@ -60,7 +60,7 @@ const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefor
     ? ` · not sent before ${localTime(notBefore)} (cooling off)`
     : "";
 
-/** "confirmed on on-call's word": what only a person vouches for says so wherever its state is named. */
+/** "confirmed by on-call's word alone": what only a person vouches for says so wherever its state is named. */
 const standing = ({ status, result }: Pick<Operation, "status" | "result">): string => {
   const word = wordAlone(result);
   return word === null ? statusWord(status) : `${statusWord(status)} ${word}`;

@@ -279,6 +279,7 @@ function composeUseCases(n: Neighbours, options: WorldOptions): SlackUseCases {
         log: n.log,
         maxAttempts: 5,
         probe: async () => options.probe?.() ?? { says: "unknown", reason: "nobody was asked" },
+        read: async () => options.probe?.() ?? { says: "unknown", reason: "nobody was asked" },
         reconcile: (id) => getOperation(n.db, id),
         healthParts: async () => [{ name: "Slack", ok: true, sentence: "connected" }],
       }),
