@@ -94,7 +94,7 @@ export async function startProcess(
       onIdleError: (error) => log.warn({ err: error }, "a connection for arrivals broke and is replaced"),
     });
     closers.push(() => arrivals.close());
-    await schemaReady(databaseUrl, log, stopping);
+    await schemaReady({ databaseUrl, port: config.port, log, stopping });
     const policy = await watchPolicyFile({
       db,
       file: config.policyFile,

@@ -1,6 +1,7 @@
 /** PostgreSQL away while a request is under way at the provider and tickets come in: app and worker live on, nothing is lost or doubled. */
 import { describe, expect, it } from "vitest";
 import { withManyOrders } from "../../src/app/demo/many-orders.js";
+import { freePort } from "../../src/app/demo/ports.js";
 import { startProxy } from "../support/proxy.js";
 import { withDatabases } from "./support/databases.js";
 import { inHouse } from "./support/house.js";
@@ -73,5 +74,43 @@ describe("PostgreSQL away", () => {
           }
         },
       ),
+  );
+
+  it("at the start: alive and unready until it is there, and then it works", { timeout: 240_000 }, () =>
+    inHouse(databases, {}, async (house) => {
+      const { stage, world } = house;
+      const proxy = await startProxy(world.databaseUrl);
+      try {
+        await proxy.cut();
+        const port = await freePort();
+        const base = `http://127.0.0.1:${port}`;
+        const starting = house.another({ port, env: { DATABASE_URL: proxy.through(world.databaseUrl) } });
+        await stage.until("it to be alive", async () => (await status(`${base}/healthz`)) === 200);
+        const unready = await fetch(`${base}/readyz`);
+        expect([unready.status, await unready.json()]).toEqual([
+          503,
+          {
+            ok: false,
+            checks: [
+              {
+                part: "database",
+                ok: false,
+                detail: "The database does not answer yet; waiting for it.",
+              },
+            ],
+          },
+        ]);
+        // Whoever delivers meanwhile is told to come again.
+        for (const path of ["/webhooks/stripe", "/slack/events"])
+          expect((await fetch(`${base}${path}`, { method: "POST" })).status, path).toBe(503);
+        await proxy.mend();
+        const product = await starting;
+        expect(await status(`${base}/readyz`)).toBe(200);
+        expect((await fetch(`${base}/webhooks/stripe`, { method: "POST" })).status).toBe(400);
+        expect(product.running()).toBe(true);
+      } finally {
+        await proxy.stop();
+      }
+    }),
   );
 });

@@ -33,6 +33,18 @@ export function routes(parts: { dispatch: DispatchCtx; metrics: Metrics; readine
   };
 }
 
+/** Of a process that waits for its database: alive, not ready, and whoever delivers something is to come again. */
+export function waitingRoutes(detail: () => string): HttpRoutes {
+  const later: HttpRoutes[string] = (_req, res) => answer(res, 503, { error: detail() });
+  return {
+    "GET /healthz": (_req, res) => answer(res, 200, { ok: true }),
+    "GET /readyz": (_req, res) =>
+      answer(res, 503, { ok: false, checks: [{ part: "database", ok: false, detail: detail() }] }),
+    "POST /webhooks/stripe": later,
+    "POST /slack/events": later,
+  };
+}
+
 /**
  * Acknowledged once it is stored; a bad signature stores nothing. What comes from the provider and is of no use is acknowledged, too: it
  * would only come again, and in the end the provider would switch the endpoint off.
