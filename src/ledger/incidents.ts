@@ -2,7 +2,7 @@
 import type { Db, SqlRunner, Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
-import type { OperationId } from "../domain/ids.js";
+import type { ApprovalId, OperationId, TicketId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { LedgerCtx } from "./context.js";
 import { actorOf, recordSubjectEvent } from "./subject-events.js";
@@ -42,6 +42,8 @@ export async function openIncident(
       },
     });
     await ctx.notices.touch(tx, { kind: "incident", id: made.id });
+    if (incident.kind === "duplicate_effect" && incident.operationId !== null)
+      await tellDuplicate(tx, ctx, incident.operationId, made.id);
     tx.afterCommit(() => ctx.hooks?.onIncident?.(incident.kind));
     return { id: made.id, first: true };
   }
@@ -51,6 +53,37 @@ export async function openIncident(
     [incident.dedupeKey],
   );
   return { id: known?.id ?? "", first: false };
+}
+
+/** $1 operation, as far as it was told as done: then that is not all that was done. The tickets of everybody who waited for it. */
+const TOLD_AS_DONE = `
+SELECT o.approval_id AS "approvalId", o.ticket_id AS "ticketId" FROM operations o WHERE o.id = $1 AND o.status = 'CONFIRMED'
+UNION SELECT o.approval_id, w.ticket_id FROM operations o JOIN operation_waiters w ON w.operation_id = o.id
+WHERE o.id = $1 AND o.status = 'CONFIRMED'`;
+
+/** Its card and its threads say one amount, and the customer has more: both hear of it. */
+async function tellDuplicate(
+  tx: Tx,
+  ctx: Pick<LedgerCtx, "notices">,
+  operationId: OperationId,
+  incidentId: string,
+): Promise<void> {
+  const told = await tx.sql<{ approvalId: ApprovalId | null; ticketId: TicketId | null }>(
+    "ledger.told_as_done",
+    TOLD_AS_DONE,
+    [operationId],
+  );
+  const [first] = told;
+  if (first !== undefined && first.approvalId !== null)
+    await ctx.notices.follow(tx, { kind: "approval", id: first.approvalId });
+  for (const { ticketId } of told) {
+    if (ticketId === null) continue;
+    await ctx.notices.thread(tx, {
+      ticketId,
+      key: `operation:${operationId}:duplicate:${incidentId}`,
+      message: { type: "operation_outcome", operationId },
+    });
+  }
 }
 
 /** Closes it, with the reason that whoever looks later needs; false: it was closed, or there is none. */

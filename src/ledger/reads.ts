@@ -161,7 +161,7 @@ export async function openCounts(db: Db): Promise<Partial<Record<OperationStatus
 export async function askedAgain(
   on: SqlRunner,
   operations: readonly Operation[],
-): Promise<ReadonlyMap<OperationId, OperationId>> {
+): Promise<ReadonlyMap<OperationId, Operation>> {
   const ended = operations.filter(({ status }) => ENDED_WITHOUT.has(status)).map(({ id }) => id);
   if (ended.length === 0) return new Map();
   const rows = await on.sql<{ id: OperationId; next: OperationId }>(
@@ -171,7 +171,10 @@ export async function askedAgain(
      WHERE o.id = ANY ($1::text[])`,
     [ended],
   );
-  return new Map(rows.map(({ id, next }) => [id, next]));
+  const again = await Promise.all(
+    rows.map(async ({ id, next }) => [id, await getOperation(on, next)] as const),
+  );
+  return new Map(again.flatMap(([id, next]) => (next === null ? [] : [[id, next] as const])));
 }
 
 const ENDED_WITHOUT: ReadonlySet<OperationStatus> = new Set(["DENIED", "EXPIRED", "VOIDED"]);

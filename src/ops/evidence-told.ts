@@ -1,5 +1,4 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
-import type { OperationId } from "../domain/ids.js";
 import { ENDED, type Operation } from "../domain/operation.js";
 import { wasAnswered } from "./attempt-runs.js";
 import type { OperationView } from "./types.js";
@@ -49,7 +48,7 @@ export const hasEnded = ({ status }: Pick<Operation, "status">): boolean => ENDE
 /** Where nothing was sent: what has ended waits for nothing, and where the same was asked for again, that is named. */
 export function nothingSentWords(
   { operation, next }: Pick<OperationView, "operation" | "next">,
-  named: (id: OperationId) => string,
+  named: (next: Operation) => string,
 ): string {
   if (!hasEnded(operation)) return "Nothing yet.";
   return `Nothing was sent.${next === null ? "" : ` Asked for again: ${named(next)}.`}`;

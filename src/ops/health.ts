@@ -1,5 +1,6 @@
 /** Whether the product is well, as on-call asks it: parts that answer, what is open, what is due and waits. */
-import { freezeStates, KEPT_BY_FREEZE, openCounts } from "../ledger/index.js";
+import type { OperationId } from "../domain/ids.js";
+import { freezeStates, getOperation, KEPT_BY_FREEZE, openCounts } from "../ledger/index.js";
 import { authorise } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import type { HealthPart, HealthView, Refused } from "./types.js";
@@ -8,7 +9,7 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
   const [row] = await ctx.db.sql<{
-    oldest_unknown: Date | null;
+    oldest_unknown: OperationId | null;
     pending: number;
     oldest_pending: Date | null;
     incidents: number;
@@ -21,7 +22,10 @@ export async function health(ctx: OpsContext, request: { userId: string }): Prom
     outcome: "health",
     parts: [await databasePart(ctx), workerPart(due), ...(await ctx.healthParts())],
     counts: await openCounts(ctx.db),
-    oldestUnknownAt: row?.oldest_unknown ?? null,
+    oldestUnknown:
+      row === undefined || row.oldest_unknown === null
+        ? null
+        : await getOperation(ctx.db, row.oldest_unknown),
     coolingOff:
       row === undefined || row.cooling_first === null || row.cooling_last === null
         ? null
@@ -73,7 +77,7 @@ async function databasePart(ctx: Pick<OpsContext, "db">): Promise<HealthPart> {
 }
 
 const OPEN = `
-SELECT (SELECT min(unknown_since) FROM operations WHERE due_at IS NOT NULL AND unknown_since IS NOT NULL) AS oldest_unknown,
+SELECT (SELECT id FROM operations WHERE due_at IS NOT NULL AND unknown_since IS NOT NULL ORDER BY unknown_since, id LIMIT 1) AS oldest_unknown,
   (SELECT count(*)::int FROM approvals WHERE state = 'PENDING') AS pending,
   (SELECT min(created_at) FROM approvals WHERE state = 'PENDING') AS oldest_pending,
   (SELECT count(*)::int FROM incidents WHERE status = 'open') AS incidents,

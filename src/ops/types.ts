@@ -65,7 +65,7 @@ export interface ListView {
   readonly status: OperationStatus | null;
   readonly operations: readonly Operation[];
   /** Of those that ended without an effect, the one that asked for the same afterwards. */
-  readonly askedAgain: ReadonlyMap<OperationId, OperationId>;
+  readonly askedAgain: ReadonlyMap<OperationId, Operation>;
   /** Opaque; hand it back for the next page. null: no more. */
   readonly next: string | null;
 }
@@ -142,7 +142,7 @@ export interface OperationView {
   /** What a person may do now, and what that would take. Empty when it has ended. */
   readonly safe: readonly VerbView[];
   /** The operation by which the same was asked for again after this one ended without an effect; null: none. */
-  readonly next: OperationId | null;
+  readonly next: Operation | null;
   /** The proposal that waits for a second person. */
   readonly openResolution: ResolutionView | null;
   /** Findings about it or about its payment that nobody has closed, newest first. */
@@ -270,7 +270,8 @@ export interface HealthView {
   readonly outcome: "health";
   readonly parts: readonly HealthPart[];
   readonly counts: Readonly<Partial<Record<OperationStatus, number>>>;
-  readonly oldestUnknownAt: Date | null;
+  /** Sent and not settled for longest, by `unknownSince`: what was opened again counts from then. null: nothing is. */
+  readonly oldestUnknown: Operation | null;
   /** Approved operations that are not sent before a time that has not come; null: none. */
   readonly coolingOff: { readonly count: number; readonly firstUntil: Date; readonly lastUntil: Date } | null;
   readonly pendingApprovals: number;

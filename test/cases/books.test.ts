@@ -1,6 +1,8 @@
 /** Both books compared: what the provider made and nobody here asked for, and what is confirmed here and not there. */
 import { beforeEach, describe, expect, it } from "vitest";
+import type { OperationId } from "../../src/domain/ids.js";
 import { sweepOrphans } from "../../src/reconcile/index.js";
+import { readOperation } from "../../src/slack/views/operation.js";
 import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
 import { foreignRefund } from "../support/ledger-world.js";
@@ -63,6 +65,16 @@ describe("an effect at the provider that no operation here made", () => {
     expect(await w.balance("ORD-1001")).toMatchObject({ refunded: 2_000 });
     expect(await elsewhere()).toBe(2_000n);
     expect(await w.committed()).toBe(2);
+    const operation = await readOperation(database.db, id as OperationId);
+    expect(operation?.duplicates).toEqual([expect.stringMatching(/^£20\.00 GBP \(re_\w+\)$/u)]);
+    expect(
+      new Set(
+        w.h.shown.thread.flatMap(({ key, message }) =>
+          message.type === "operation_outcome" && message.operationId === id ? [key] : [],
+        ),
+      ).size,
+      "once that it was refunded, once that it was refunded twice",
+    ).toBe(2);
   });
 });
 

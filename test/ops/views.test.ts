@@ -138,7 +138,7 @@ describe("what on-call sees", () => {
       counts: { QUARANTINED: 1, AWAITING_APPROVAL: 1 },
       pendingApprovals: 1,
       frozen: [{ kind: "refund" }],
-      oldestUnknownAt: expect.any(Date),
+      oldestUnknown: { id: operation.id, unknownSince: expect.any(Date) },
     });
     await w.h.db.tx((tx) =>
       openIncident(tx, w.dispatch, {

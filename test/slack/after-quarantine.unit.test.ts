@@ -724,6 +724,7 @@ describe("an incident card", () => {
     const nobody = { closedBy: null, closedAt: null, closeReason: null, undecided: [], detail: [] };
     const open = { ...facts, ...nobody, status: "open", createdAt: new Date(0) } as const;
     expect(said(incidentCard(open))).toContain("new effects are frozen until a person thaws them");
+    expect(said(incidentCard(open))).toContain("One person on call is enough for that thaw");
     const thawed = said(
       incidentCard({ ...open, thawed: { by: "slack:U_ONC1", at: new Date("2026-11-30T03:00:00Z") } }),
     );

@@ -71,7 +71,7 @@ describe("a small refund that the filer's word lets go", () => {
   });
 
   const NEXT = "op_0192d3a4b5c6d7e8f90a1b2c3d4e5f61" as const;
-  const ALONE = `It was asked for again as operation ${NEXT}, which the policy allows without an approver.`;
+  const ALONE = `It was asked for again as the refund of £10.00 GBP on order ORD-10042, which the policy allows without an approver.`;
   const confirmed = { code: "refunded", detail: "" };
 
   test.each([
@@ -81,13 +81,17 @@ describe("a small refund that the filer's word lets go", () => {
     [
       "AWAITING_APPROVAL",
       {},
-      `It was asked for again as operation ${NEXT} and is held for another reason; its own card asks.`,
+      `It was asked for again as the refund of £10.00 GBP on order ORD-10042 and is held for another reason; its own card asks.`,
     ],
-    ["DENIED", {}, `It was asked for again as operation ${NEXT}. Nothing was sent.`],
+    [
+      "DENIED",
+      {},
+      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Nothing was sent.`,
+    ],
     [
       "CONFIRMED",
       { result: confirmed, approvedBy: ["U_SUP1"] },
-      `It was asked for again as operation ${NEXT}. Refunded £10.00 GBP. Reference re_1.`,
+      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Refunded £10.00 GBP. Reference re_1.`,
     ],
   ] as const)(
     "says which operation went on in its place and what came of it: %s %o",
@@ -274,7 +278,7 @@ describe("the headline of health", () => {
       counts: parked === 0 ? {} : { QUARANTINED: parked },
       pendingApprovals: 0,
       oldestPendingAt: null,
-      oldestUnknownAt: null,
+      oldestUnknown: null,
       coolingOff: null,
       openIncidents,
     } as unknown as HealthView;
@@ -289,6 +293,22 @@ describe("the headline of health", () => {
     [[], false, "Not all parts work"],
   ] as const)("with %j frozen and parts there: %j", (frozen, ok, title) => {
     expect(health(frozen, ok)).toContain(`"text":"${title}"`);
+  });
+
+  test.each([
+    ["unknown_too_long", "unknown since"],
+    ["opened_again: It had been settled as done.", "open again since"],
+    ["duplicate_effect: re_1, re_2", "open since"],
+  ])("names what is not settled for longest, and from when it counts: %s", (quarantineReason, since) => {
+    const { id, kind, amountMinor, currency, orderRef } = operationOf();
+    const at = new Date("2026-11-29T12:00:00Z");
+    const oldestUnknown = { id, kind, amountMinor, currency, orderRef, unknownSince: at, quarantineReason };
+    const none = { parts: [], backlog: [], frozen: [], counts: {}, coolingOff: null };
+    const view = { ...none, pendingApprovals: 0, oldestPendingAt: null, openIncidents: 0, oldestUnknown };
+    const told = JSON.stringify(opsHealth(view as unknown as HealthView, at).blocks);
+    expect(told).toContain(
+      `Oldest that is not settled: refund £180.00 GBP ORD-10042 \`${id}\`, ${since} ${localTime(at)}.`,
+    );
   });
 
   test("is not healthy while something waits for a person", () => {

@@ -21,7 +21,7 @@ import { CommandFailure, EXIT_BAD_USAGE } from "../exit.js";
 import { print, printJson, table } from "../output.js";
 import { needIdLike } from "./id-like.js";
 import { withDb } from "./open.js";
-import { showText, standingOf, subjectOf } from "./show-text.js";
+import { againText, showText, standingOf, subjectOf } from "./show-text.js";
 import { timelineText } from "./timeline-text.js";
 
 const PAGE = 50;
@@ -66,7 +66,7 @@ export async function list(options: ListOptions): Promise<void> {
           row.orderRef ?? row.subscriptionRef ?? "",
           row.customerRef,
           utcSecond(row.createdAt),
-          again.has(row.id) ? `asked for again: ${again.get(row.id)}` : coolingText(row),
+          againOr(again.get(row.id), coolingText(row)),
         ]),
       ]),
     );
@@ -236,6 +236,10 @@ async function byOtherName(db: Db, text: string): Promise<Operation | null> {
 /** Enough to see which one is meant, as Slack shows it: "op_…  CONFIRMED  refund £20.00 GBP on ORD-1, 29 Nov 2026, …". */
 const candidateText = (operation: Operation): string =>
   `${operation.id}  ${standingOf(operation)}  ${subjectOf(operation)}, ${utcSecond(operation.createdAt)}`;
+
+/** What the same request became the next time, if it was made again. */
+const againOr = (next: Operation | undefined, otherwise: string): string =>
+  next === undefined ? otherwise : `asked for again: ${againText(next)}`;
 
 /** Of what is approved and rests. */
 const coolingText = ({ status, notBefore }: Operation): string =>

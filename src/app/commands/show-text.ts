@@ -32,6 +32,9 @@ export function standingOf({ status, result }: Pick<Operation, "status" | "resul
   return word === null ? status : `${status} ${word}`;
 }
 
+/** "refund £180.00 GBP on ORD-10042, CONFIRMED (op_…)" */
+export const againText = (next: Operation): string => `${subjectOf(next)}, ${standingOf(next)} (${next.id})`;
+
 /** Lines for a terminal; times in UTC, people by their Slack ids. */
 export function showText(view: OperationView): string[] {
   const { operation } = view;
@@ -42,7 +45,7 @@ export function showText(view: OperationView): string[] {
     ...part(
       "What was sent",
       attemptRuns(view.attempts, operation).map(attemptText),
-      nothingSentWords(view, (id) => id),
+      nothingSentWords(view, againText),
     ),
     ...part("Evidence so far", evidence(view), noEvidenceWords(view)),
     ...(view.notAsked === null ? [] : [`  ${view.notAsked} What stands here is from before.`]),

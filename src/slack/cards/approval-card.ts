@@ -447,7 +447,8 @@ export function voidedBecause({ binding, endCode, endDetail }: Approval): string
 /** What came of what needs no approval any more: it was asked for again, as an operation of its own. */
 function insteadSentence(instead: OperationFacts | null): string {
   if (instead === null) return "It is judged anew; the ticket's thread tells what comes of it.";
-  const again = `It was asked for again as operation ${instead.id}`;
+  const what = whatOf(instead);
+  const again = `It was asked for again as the ${what.charAt(0).toLowerCase()}${what.slice(1)}`;
   if (instead.status === "AWAITING_APPROVAL")
     return `${again} and is held for another reason; its own card asks.`;
   const alone = !ENDED_UNSENT.has(instead.status) && instead.approvedBy.length === 0;

@@ -323,7 +323,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "frozen automatically",
         meaning: "A limit of the policy was passed, so new effects are frozen until a person thaws them.",
-        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw` and close this.",
+        next: "Understand it first (`/ops incidents`, `/ops list`), then `/ops thaw` and close this. One person on call is enough for that thaw: nobody froze it by hand.",
       };
     case "row_changed":
       return {

@@ -49,10 +49,11 @@ const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max
 
 /** "op_0192… CONFIRMED refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
 export function operationLine(operation: Operation): string {
-  const amount = operation.kind === "refund" ? ` ${esc(formatMoney(operation))}` : "";
-  const target = operation.orderRef ?? operation.subscriptionRef ?? "";
-  return `\`${operation.id}\` ${standing(operation)} · ${kindName(operation.kind).toLowerCase()}${amount} ${esc(target, 60)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
+  return `\`${operation.id}\` ${standing(operation)} · ${shortOf(operation)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
 }
+
+/** "refund £180.00 GBP ORD-10042, confirmed (`op_…`)": what the same request became the next time. */
+const againText = (next: Operation): string => `${shortOf(next)}, ${standing(next)} (\`${next.id}\`)`;
 
 /** Of what is approved and rests: true before and after its time, as long as it has not left. */
 const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefore">): string =>
@@ -80,7 +81,7 @@ export function opsList(view: ListView, page: string | null): Message {
   const title = view.status === null ? "Operations" : `Operations: ${statusWord(view.status)}`;
   const lines = view.operations.slice(0, LINES_SHOWN).map((operation) => {
     const next = view.askedAgain.get(operation.id);
-    return `${operationLine(operation)}${next === undefined ? "" : ` · asked for again: \`${next}\``}`;
+    return `${operationLine(operation)}${next === undefined ? "" : ` · asked for again: ${againText(next)}`}`;
   });
   return withinLimits(
     {
@@ -155,9 +156,7 @@ export function opsShow(view: OperationView): Message {
     ...rows(table.filter((row) => row !== null)),
     ...(view.frozen === null ? [] : [ours(frozenSince(view.frozen))]),
     ...pendingBlocks(view),
-    ours(
-      `*What was sent*\n${attempts.length === 0 ? nothingSentWords(view, (id) => `\`${id}\``) : ""}`.trim(),
-    ),
+    ours(`*What was sent*\n${attempts.length === 0 ? nothingSentWords(view, againText) : ""}`.trim()),
     ...(attempts.length === 0 ? [] : chunks(attempts, "")),
     ours("*Evidence so far*"),
     ...(view.notAsked === null ? [] : [note(`${esc(view.notAsked)} What stands here is from before.`)]),
@@ -394,9 +393,7 @@ export function opsHealth(view: HealthView, now: Date): Message {
     `Open: ${countsText(view.counts)}.`,
     ...coolingFacts(view.coolingOff),
     `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
-    view.oldestUnknownAt === null
-      ? "Nothing is unknown."
-      : `Oldest unknown outcome since ${localTime(view.oldestUnknownAt)}.`,
+    oldestText(view.oldestUnknown),
     `Open incidents: ${view.openIncidents}.`,
   ];
   return {
@@ -409,6 +406,25 @@ export function opsHealth(view: HealthView, now: Date): Message {
       ...(frozen.length === 0 ? [note("Nothing is frozen.")] : [ours(frozen.join("\n"))]),
     ],
   };
+}
+
+/** Which it is, and from when it counts: one that was opened again counts from then, and says so. */
+function oldestText(operation: Operation | null): string {
+  if (operation === null || operation.unknownSince === null) return "Nothing is unknown.";
+  const since = unknownSinceLabel(operation.quarantineReason).toLowerCase();
+  return `Oldest that is not settled: ${shortOf(operation)} \`${operation.id}\`, ${since} ${localTime(operation.unknownSince)}.`;
+}
+
+/** "refund £180.00 GBP ORD-10042" */
+function shortOf({
+  kind,
+  amountMinor,
+  currency,
+  orderRef,
+  subscriptionRef,
+}: Pick<Operation, "kind" | "amountMinor" | "currency" | "orderRef" | "subscriptionRef">): string {
+  const amount = kind === "refund" ? ` ${esc(formatMoney({ amountMinor, currency }))}` : "";
+  return `${kindName(kind).toLowerCase()}${amount} ${esc(orderRef ?? subscriptionRef ?? "", 60)}`.trimEnd();
 }
 
 function coolingFacts(cooling: HealthView["coolingOff"]): string[] {

@@ -219,7 +219,7 @@ export function opsPost(message: OpsMessage, operation: OperationFacts | null): 
     case "frozen": {
       const kind = message.kind as Parameters<typeof freezeName>[0];
       const name = freezeName(kind);
-      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${actorName(message.by)}. ${nothingNew(kind)} until a person thaws it; what was sent before is still followed up.`;
+      const head = `*Frozen: ${escapeText(oneLine(name))}* by ${actorName(message.by)}. ${nothingNew(kind)} until ${message.by.startsWith("system:") ? "one person on call" : "a person"} thaws it; what was sent before is still followed up.`;
       return withReason(head, message.reason === "" ? [] : [["Reason", message.reason]]);
     }
     case "thawed": {

@@ -56,6 +56,8 @@ export interface OperationFacts {
   readonly settledBy: readonly string[];
   /** Its reference is only what a person named: the provider has not shown it. */
   readonly referenceGiven: boolean;
+  /** Effects beside its own that the provider has shown for it, "£180.00 GBP (re_2)" each. */
+  readonly duplicates: readonly string[];
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -246,6 +248,7 @@ function confirmed(operation: OperationFacts): string {
       return join([
         `${done(`Refunded ${formatMoney(operation)} on order ${orderRef ?? "?"} to ${whom}`, result)}.`,
         reference,
+        duplicatesOf(operation),
       ]);
     case "cancel_order":
       return `${done(`Order ${orderRef ?? "?"} of ${whom} is cancelled`, result)}. No money has gone back by this; a refund is its own operation.`;
@@ -266,6 +269,13 @@ function confirmed(operation: OperationFacts): string {
 export function done(what: string, result: { readonly code: string } | null): string {
   const word = onWord(result);
   return word === null ? what : `${what}, ${word}`;
+}
+
+/** Its own amount is not all that the customer has: whoever reads that it was refunded reads that, too. */
+function duplicatesOf({ kind, duplicates }: OperationFacts): string | null {
+  if (kind !== "refund" || duplicates.length === 0) return null;
+  const what = duplicates.length === 1 ? "a second refund" : "more refunds";
+  return `The provider has shown ${what} for it: ${duplicates.join(", ")}. On-call knows.`;
 }
 
 function referenceOf({ providerRef, result }: OperationFacts): string | null {
@@ -299,6 +309,7 @@ export function resultOf(operation: OperationFacts): string {
         `${done(what, operation.result)}.`,
         kind === "cancel_order" ? "No money has gone back by this." : null,
         referenceOf(operation),
+        duplicatesOf(operation),
       ]);
     }
     case "REJECTED":

@@ -1,7 +1,9 @@
 /** Operations as cards show them, from rows. Reads only. */
+import { z } from "zod";
 import type { SqlRunner } from "../../db/connect.js";
 import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
+import { formatMoney, isCurrency } from "../../domain/money.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import { REFERENCE_IS_GIVEN } from "../../ops/index.js";
 import type { OperationFacts } from "../cards/sentences.js";
@@ -41,6 +43,7 @@ interface Row {
   resolved_by_person: boolean;
   settled_by: string[] | null;
   reference_given: boolean;
+  duplicates: unknown;
   created_at: Date;
   updated_at: Date;
 }
@@ -55,6 +58,8 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
          WHERE r.operation_id = o.id AND r.verb = CASE o.status WHEN 'CONFIRMED' THEN 'confirm' ELSE 'reject' END AND r.state = 'applied'
          ORDER BY r.operation_version DESC LIMIT 1) END AS settled_by,
        ${REFERENCE_IS_GIVEN} AS reference_given,
+       (SELECT jsonb_agg(d.detail ORDER BY d.created_at, d.id) FROM incidents d
+         WHERE d.operation_id = o.id AND d.kind = 'duplicate_effect') AS duplicates,
        o.created_at, o.updated_at,
        f.kind AS frozen_kind, f.at AS frozen_at, f.by AS frozen_by, f.reason AS frozen_reason,
        coalesce((SELECT greatest(payment_left(p), 0) FROM payments p
@@ -66,6 +71,37 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
   LEFT JOIN LATERAL (SELECT kind, at, by, reason FROM freeze_switches WHERE frozen AND kind IN ('all', o.kind)
     ORDER BY at, kind LIMIT 1) f ON true
  WHERE o.id = ANY ($1)`;
+
+const Shown = z.object({ ref: z.string(), amountMinor: z.number().int(), currency: z.string() });
+/** As whoever found them stored them: the second beside the known one, all of them, or a reference alone. */
+const Duplicate = z
+  .object({
+    second: z.string().optional(),
+    amount: z.number().int().optional(),
+    currency: z.string().optional(),
+    ref: z.string().optional(),
+    effects: z.array(Shown).default([]),
+  })
+  .catch({ effects: [] });
+
+/** "£180.00 GBP (re_2)" of each effect that is not its own, once. */
+function duplicatesIn(details: unknown, own: string | null): readonly string[] {
+  const found = new Map<string, string>();
+  for (const detail of z.array(Duplicate).catch([]).parse(details)) {
+    const { second, amount, currency, ref, effects } = detail;
+    const beside = second ?? ref;
+    if (beside !== undefined && !found.has(beside))
+      found.set(beside, shownAs(beside, amount ?? null, currency ?? null));
+    for (const one of effects) found.set(one.ref, shownAs(one.ref, one.amountMinor, one.currency));
+  }
+  if (own !== null) found.delete(own);
+  return [...found.values()];
+}
+
+const shownAs = (ref: string, minor: number | null, currency: string | null): string =>
+  minor === null || currency === null || !isCurrency(currency)
+    ? ref
+    : `${formatMoney({ amountMinor: BigInt(minor), currency })} (${ref})`;
 
 export async function readOperations(
   db: SqlRunner,
@@ -122,6 +158,7 @@ function factsOf(row: Row): OperationFacts {
     resolvedByPerson: row.resolved_by_person,
     settledBy: row.settled_by ?? [],
     referenceGiven: row.reference_given,
+    duplicates: duplicatesIn(row.duplicates, row.provider_ref),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

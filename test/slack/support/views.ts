@@ -41,6 +41,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     resolvedByPerson: false,
     settledBy: [],
     referenceGiven: false,
+    duplicates: [],
     createdAt: AT,
     updatedAt: AT,
     ...changes,
