@@ -12,7 +12,7 @@ export { effectEvidence } from "./effect-evidence.js";
 export { judgeBesideWord, judgeNamed, seeGiven } from "./on-word.js";
 export { type Probe, probe, read as readProvider, refreshBalance } from "./probe.js";
 export { sendClaimed } from "./send.js";
-export { reportChanged } from "./stop.js";
+export { reportChanged, tellUnrecordable } from "./stop.js";
 export { takeBack } from "./taken-back.js";
 export { tellOpen } from "./tell-open.js";
 export { cannotBeRecorded } from "./unrecorded.js";

@@ -17,7 +17,7 @@ import { ROW_CHANGED } from "../domain/recovery.js";
 import { type Authority, type Claim, checkSend, renewLease, settle } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { refreshBalance } from "./probe.js";
-import { changedByHand, reportChanged, stopChanged } from "./stop.js";
+import { changedByHand, reportChanged, stopChanged, tellUnrecordable } from "./stop.js";
 import { cannotBeRecorded } from "./unrecorded.js";
 
 /** A lease is renewed this many times within its life. */
@@ -96,6 +96,7 @@ async function settleOutcome(
       { err: error, operation: claim.operation.id, attempt: claim.attempt },
       "an answer could not be recorded; it counts as unknown",
     );
+    await tellUnrecordable(ctx, claim.operation);
     return settleAs({
       verdict: "unknown",
       code: "unrecordable_answer",

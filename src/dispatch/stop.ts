@@ -10,6 +10,7 @@ import {
   authorityOf,
   doesNotFit,
   openIncident,
+  paymentProblems,
   restUnsent,
   voidOperation,
 } from "../ledger/index.js";
@@ -65,12 +66,19 @@ export async function reportChanged(
 
 /**
  * What about this operation was changed by hand: its identity does not follow from its fields, or the log does not tell what its row
- * says. Asked before it is claimed and again before it is sent, whichever way it was claimed.
+ * or its payment's says. Asked before it is claimed and again before it is sent, whichever way it was claimed.
  */
 export async function changedByHand(ctx: DispatchCtx, operation: Operation): Promise<Authority> {
   const told = await authorityOf(ctx.db, operation.id);
   const identity = identityProblems(operation);
-  return identity.length > 0 ? { ...told, problems: identity } : told;
+  if (identity.length > 0) return { ...told, problems: identity };
+  return { ...told, problems: [...told.problems, ...(await paymentProblems(ctx.db, operation.id))] };
+}
+
+/** What came of it cannot be written down: where that is because somebody changed rows, on-call hears of them. */
+export async function tellUnrecordable(ctx: DispatchCtx, operation: Operation): Promise<void> {
+  const { problems } = await changedByHand(ctx, operation);
+  if (problems.length > 0) await reportChanged(ctx, operation, problems);
 }
 
 /** Not a byte of it leaves. It ends unsent where the log agrees that nothing has left; else the row stays as it is until somebody mends it. */

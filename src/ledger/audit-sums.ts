@@ -13,6 +13,14 @@ import type { BrokenLink } from "./types.js";
 
 const RESERVED = "('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')";
 
+/** SQL: what operations `o` have set aside of a payment, null where there is none. */
+export const reservedSum = (o: string): string =>
+  `sum(${o}.amount_minor) FILTER (WHERE ${o}.status IN ${RESERVED})`;
+
+/** SQL: what operations `o` have refunded of a payment, null where there is none. */
+export const confirmedSum = (o: string): string =>
+  `sum(${o}.amount_minor) FILTER (WHERE ${o}.status = 'CONFIRMED')`;
+
 export const CHECKS: readonly SumCheck[] = [
   {
     name: "ledger.audit_money",
@@ -21,9 +29,8 @@ export const CHECKS: readonly SumCheck[] = [
     text: `
 SELECT p.id AS "where" FROM payments p
 LEFT JOIN (
-  SELECT payment_id, sum(amount_minor) FILTER (WHERE status IN ${RESERVED}) AS reserved,
-         sum(amount_minor) FILTER (WHERE status = 'CONFIRMED') AS refunded
-  FROM operations WHERE payment_id IS NOT NULL GROUP BY payment_id
+  SELECT a.payment_id, ${reservedSum("a")} AS reserved, ${confirmedSum("a")} AS refunded
+  FROM operations a WHERE a.payment_id IS NOT NULL GROUP BY a.payment_id
 ) o ON o.payment_id = p.id
 WHERE p.reserved <> COALESCE(o.reserved, 0) OR p.refunded <> COALESCE(o.refunded, 0)
 ORDER BY p.id LIMIT $1::int`,

@@ -65,6 +65,7 @@ export {
 export { abandon } from "./join.js";
 export { executeLocal, type LocalRequest } from "./local.js";
 export { confirmedOnWord, lastWord, referenceIsGiven, wordOf } from "./on-word.js";
+export { paymentProblems } from "./payment-told.js";
 export { prepareTurn } from "./prepare.js";
 export { endStaleProposals } from "./proposals.js";
 export {

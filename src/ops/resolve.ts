@@ -88,7 +88,7 @@ async function carryOut(
   for (let tries = 1; ; tries += 1) {
     const standing = await standsNow(ctx, operation, { verb: request.verb, evidence, policy: caller.policy });
     if (standing.refused !== null) return standing.refused;
-    const result = await ledger.resolve(ctx.ledger, {
+    const asked = {
       operationId: operation.id,
       expectedVersion: operation.version,
       verb: request.verb,
@@ -98,7 +98,9 @@ async function carryOut(
       probe: evidence,
       needsSecond: standing.people === 2,
       secondWithinMs: secondWithinMs(caller.policy),
-    });
+    };
+    const result = await ledger.resolve(ctx.ledger, asked).catch(unlessItDoesNotFit);
+    if (result === null) return doesNotFit(operation, evidence);
     const byMachine = result.outcome === "overtaken" && result.by === null;
     const now = byMachine ? result.operation : null;
     if (now === null || !isResolvable(now.status) || tries === OVERTAKEN_TRIES) {
@@ -134,14 +136,16 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
     const { refused: not } = await standsNow(ctx, operation, { verb, evidence, policy: caller.policy });
     if (not !== null) return not;
   }
-  const result = await ledger.secondResolve(ctx.ledger, {
+  const answer = {
     resolutionId: resolution.id,
     by: request.userId,
     verdict: request.verdict,
     note: cutText(request.note?.trim() ?? "", TEXT_MAX_CHARS) || null,
     probe: evidence,
     ...(request.seen === undefined ? {} : { seen: request.seen }),
-  });
+  };
+  const result = await ledger.secondResolve(ctx.ledger, answer).catch(unlessItDoesNotFit);
+  if (result === null) return doesNotFit(operation, evidence);
   if (result.outcome === "shown_anew") {
     const anew = resolutionView(result.resolution);
     return { outcome: "shown_anew", resolution: anew, sentence: answersOtherwise(anew) };
@@ -152,6 +156,23 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
   if (result.outcome === "expired") return over(result.resolution, operation);
   return told(ctx, result, operation, evidence);
 }
+
+/** null: the payment's own numbers do not allow it, so that nothing was written. */
+function unlessItDoesNotFit(error: unknown): null {
+  if (ledger.doesNotFit(error)) return null;
+  throw error;
+}
+
+const doesNotFit = (
+  operation: Operation,
+  evidence: Evidence,
+): Extract<ResolveOutcome, { outcome: "not_safe" }> => ({
+  outcome: "not_safe",
+  operation,
+  probe: probeView(evidence),
+  sentence:
+    "Not done: what its payment has set aside and refunded was changed in the database, and does not hold this. Once that is mended (`countersign audit verify` names the row), decide it again.",
+});
 
 /** The person reads both answers: the one that they agreed to, and the one that holds. */
 function answersOtherwise({ probe, shownSince }: ResolutionView): string {

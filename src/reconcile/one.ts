@@ -7,7 +7,7 @@
  * 4. What was read and cannot be written down counts as unknown: it is looked at again, and ends with a person.
  */
 import { z } from "zod";
-import { cannotBeRecorded, probe, reportChanged, sendClaimed } from "../dispatch/index.js";
+import { cannotBeRecorded, probe, reportChanged, sendClaimed, tellUnrecordable } from "../dispatch/index.js";
 import { effectWords, fieldsWords } from "../domain/effect-words.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
@@ -135,12 +135,13 @@ async function settleMove(
       evidence: said,
       move: decided,
     });
-  const result = await settleAs(evidence, move).catch((error: unknown) => {
+  const result = await settleAs(evidence, move).catch(async (error: unknown) => {
     if (!cannotBeRecorded(ctx.db, error)) throw error;
     ctx.log.error(
       { err: error, operation: taken.operation.id },
       "what was read could not be recorded; it counts as unknown",
     );
+    await tellUnrecordable(ctx, taken.operation);
     return settleAs({ says: "unknown", reason: UNRECORDABLE }, unrecordedMove(ctx, taken));
   });
   await failpoint("reconcile.after_settle");

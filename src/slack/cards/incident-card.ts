@@ -329,7 +329,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "changed in the database",
         meaning:
-          "An operation's row no longer says what was decided, so it was not sent. Somebody wrote to the database.",
+          "An operation's row, or its payment's, no longer says what was decided. Somebody wrote to the database; nothing is sent on what it says now.",
         next: "Freeze everything (`/ops freeze`), find who wrote to the database; `countersign audit verify` names the row.",
       };
     case "made_differently":
