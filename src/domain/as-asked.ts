@@ -24,7 +24,8 @@ export function fallsShort(
   effect: ProviderEffect,
 ): boolean {
   const made = effect.status === "succeeded" || (confirmed.resolvedByPerson && UNDER_WAY.has(effect.status));
-  const amountMinor = effect.amountMinor < confirmed.amountMinor ? effect.amountMinor : confirmed.amountMinor;
+  const enough = effect.amountMinor >= confirmed.amountMinor;
+  const amountMinor = enough ? confirmed.amountMinor : effect.amountMinor;
   const target = effect.target === "" ? (confirmed.paymentIntent ?? "") : effect.target;
   return !made || differsFromAsked(confirmed, { ...effect, target, amountMinor }).length > 0;
 }
