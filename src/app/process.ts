@@ -20,6 +20,7 @@ import { composeContexts } from "./compose/contexts.js";
 import { handlers, schedules } from "./compose/handlers.js";
 import { measuredUseCases } from "./compose/measured-use-cases.js";
 import { routes } from "./compose/routes.js";
+import { sealSecrets, sealsOf } from "./compose/seals.js";
 import { slackConfig, slackSecrets } from "./compose/slack.js";
 import { takeSnapshot } from "./compose/snapshot.js";
 import { opsContext, useCases } from "./compose/use-cases.js";
@@ -29,7 +30,7 @@ import { schemaReady } from "./schema-ready.js";
 import { systemClock, systemIds } from "./system.js";
 
 export type Role = "app" | "worker";
-export type ProcessConfig = Config<"database" | "slack" | "payments">;
+export type ProcessConfig = Config<"database" | "slack" | "payments" | "seals">;
 
 export interface RunningProcess {
   readonly port: number;
@@ -56,6 +57,7 @@ export async function startProcess(
       config.payments.secretKey,
       config.payments.webhookSecret,
       ...slackSecrets(config.slack),
+      ...sealSecrets(config.seals),
       ...(config.redisUrl === null ? [] : [config.redisUrl]),
       ...(config.planner.kind === "messages-api" ? [config.planner.apiKey] : []),
     ],
@@ -143,6 +145,7 @@ export async function startProcess(
       metrics,
       tracer,
       worker,
+      seals: sealsOf(config.seals),
     });
     // The port is open before Slack has said hello: until then this process is not ready, or the first event would be lost.
     let slackHealth: () => { connected: boolean; detail: string } = () =>

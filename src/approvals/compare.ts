@@ -25,7 +25,11 @@ export async function compareWorldAndVoters(
   const around = await readSurroundings(tx, ctx.ledger.contracts, approval.operationId, present.together);
   if (around === null) throw new Error(`operation ${approval.operationId} is gone`);
   const world = [...alteration(approval), ...worldChanges(approval.binding, around.operation, around.world)];
-  const voters = checkVoters(approval, { filers: around.filers, policy: present.policy }, present.readings);
+  const voters = checkVoters(
+    approval,
+    { filers: around.filers, policy: present.policy, seals: ctx.ledger.seals },
+    present.readings,
+  );
   if (voters.stand === "unreadable") return { changes: world, unreadable: voters.reason };
   return { changes: voters.stand ? world : [...world, ...voters.changes], unreadable: null };
 }

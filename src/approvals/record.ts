@@ -6,6 +6,7 @@ import * as ledger from "../ledger/index.js";
 import { voteFacts } from "./audit.js";
 import type { ApprovalsContext } from "./context.js";
 import { getApproval } from "./rows.js";
+import { sealOfVote } from "./seals.js";
 import { move, moveUntold, tellTurn } from "./transition.js";
 import type { DecideClick, ReadPeople } from "./types.js";
 
@@ -150,11 +151,13 @@ export async function expireNow(tx: Tx, ctx: RecordContext, approval: Approval):
 
 async function storeVote(
   tx: Tx,
-  ctx: Pick<ApprovalsContext, "ids">,
+  ctx: Pick<ApprovalsContext, "ids" | "ledger">,
   approval: Approval,
   voter: Voter,
   verdict: "approve" | "deny",
 ): Promise<void> {
+  const cardVersion = voter.cardVersion ?? approval.cardVersion;
+  const given = { userId: voter.userId, person: voter.person, role: approval.role, cardVersion };
   tx.later("approvals.vote", VOTE, [
     ctx.ids.next("vote_"),
     approval.id,
@@ -164,23 +167,24 @@ async function storeVote(
     voter.note,
     approval.role,
     JSON.stringify({ by: voter.roleEvidence[approval.role] ?? null, readAt: voter.readAt.toISOString() }),
-    voter.cardVersion ?? approval.cardVersion,
+    cardVersion,
     voter.seen === null || voter.seen === undefined ? null : JSON.stringify(voter.seen),
+    verdict === "approve" ? sealOfVote(ctx.ledger.seals, approval, given) : null,
   ]);
   await ledger.recordVote(tx, {
     approvalId: approval.id,
     userId: voter.userId,
     verdict,
     role: approval.role,
-    cardVersion: voter.cardVersion ?? approval.cardVersion,
+    cardVersion,
   });
 }
 
-// $1 id, $2 approval, $3 person, $4 user id, $5 verdict, $6 note, $7 role, $8 evidence, $9 card version, $10 where it was.
+// $1 id, $2 approval, $3 person, $4 user id, $5 verdict, $6 note, $7 role, $8 evidence, $9 card version, $10 where it was, $11 seal.
 // One vote a person: a later no replaces their yes, a later yes replaces nothing.
 const VOTE = `
-INSERT INTO votes (id, approval_id, person, user_id, verdict, note, role, role_evidence, card_version, seen)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10::jsonb)
+INSERT INTO votes (id, approval_id, person, user_id, verdict, note, role, role_evidence, card_version, seen, seal)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10::jsonb, $11)
 ON CONFLICT (approval_id, person) DO UPDATE SET user_id = EXCLUDED.user_id, verdict = EXCLUDED.verdict, note = EXCLUDED.note,
-  role_evidence = EXCLUDED.role_evidence, card_version = EXCLUDED.card_version, seen = EXCLUDED.seen, at = countersign_now()
+  role_evidence = EXCLUDED.role_evidence, card_version = EXCLUDED.card_version, seen = EXCLUDED.seen, seal = EXCLUDED.seal, at = countersign_now()
 WHERE votes.verdict = 'approve' AND EXCLUDED.verdict = 'deny'`;

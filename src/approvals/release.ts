@@ -28,7 +28,7 @@ import { lockTurn, readTurn } from "./rows.js";
 import { move, moveUnread } from "./transition.js";
 import { CLICK_READING_MAX_AGE_MS, RELEASE_TRIES } from "./tunables.js";
 import type { ReadPeople, ReleaseOutcome, TurnCall } from "./types.js";
-import { readPeople, yesVoters } from "./voters.js";
+import { readPeople, unsealedYes, yesVoters } from "./voters.js";
 import { lockWorld } from "./world.js";
 
 export interface HeldTurn {
@@ -127,7 +127,20 @@ async function releaseIn(
   // Asked for together: what the ledger locks first, the comparison has locked; what it writes first waits for the comparison.
   const comparing = compareAll(tx, ctx, complete, { policy, people });
   const [, outcome] = await Promise.all([comparing, prepareAll(tx, ctx, turn, approvals, comparing)]);
+  for (const approval of complete) await tellUnsealed(tx, ctx, approval);
   return outcome;
+}
+
+/** On-call hears of votes that count for nothing because nobody sealed them, once for each approval. */
+async function tellUnsealed(tx: Tx, ctx: ApprovalsContext, approval: Approval): Promise<void> {
+  if (unsealedYes(approval, ctx.ledger.seals).length === 0) return;
+  await ledger.openIncident(tx, ctx.ledger, {
+    kind: "row_changed",
+    dedupeKey: `row_changed:${approval.id}`,
+    operationId: approval.operationId,
+    paymentId: null,
+    detail: { problems: [ledger.UNSEALED_VOTE] },
+  });
 }
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */

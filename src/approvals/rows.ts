@@ -50,6 +50,7 @@ interface VoteJson {
   granted_by: string | null;
   card_version: number;
   at: string;
+  seal: string | null;
 }
 
 /** Every column that `approvalFromRow` reads, of table alias `a`, the votes in the order in which they were given. */
@@ -58,7 +59,8 @@ export const APPROVAL_COLUMNS = `a.id, a.operation_id, a.run_id, a.turn_id, a.ti
   a.released_with, a.expires_at, a.reminders_sent, a.due_at, a.decided_at, a.end_code, a.end_detail, a.deny_note,
   a.suggested_minor, a.created_at, a.updated_at,
   coalesce((SELECT jsonb_agg(jsonb_build_object('user_id', v.user_id, 'person', v.person, 'verdict', v.verdict,
-      'note', v.note, 'role', v.role, 'granted_by', v.role_evidence ->> 'by', 'card_version', v.card_version, 'at', v.at) ORDER BY v.at, v.id)
+      'note', v.note, 'role', v.role, 'granted_by', v.role_evidence ->> 'by', 'card_version', v.card_version, 'at', v.at,
+      'seal', v.seal) ORDER BY v.at, v.id)
     FROM votes v WHERE v.approval_id = a.id), '[]') AS votes`;
 
 export function approvalFromRow(row: ApprovalRow): Approval {
@@ -116,6 +118,7 @@ function voteOf(vote: VoteJson): Vote {
     grantedBy: vote.granted_by,
     cardVersion: vote.card_version,
     at: new Date(vote.at),
+    seal: vote.seal,
   };
 }
 

@@ -78,6 +78,17 @@ export const channelId = z
 /** Secrets with blanks or line breaks inside were pasted wrongly; HTTP headers could not carry them. */
 export const secret = z.string().regex(/^[\x21-\x7e]+$/, "must be without blanks and line breaks");
 
+/** A key of our own making: long enough that nobody finds it by trying. */
+export const sealSecret = secret.min(32, "must have at least 32 characters");
+
+/** Several of them, or Slack's tokens, separated by commas. */
+export const sealSecrets = z
+  .string()
+  .refine(
+    (value) => value.split(",").every((each) => /^[\x21-\x7e]{20,}$/.test(each.trim())),
+    "must be secrets of at least 20 characters, without blanks, separated by commas",
+  );
+
 /** Slack's tokens say what they are; one of another kind, or a half, would be refused only by Slack, after everything else. */
 export const slackToken = (kind: "xoxb" | "xapp") =>
   secret.refine((value) => value.includes(`${kind}-`), `must be a token that begins with ${kind}-`);

@@ -1,4 +1,4 @@
-export { ConfigError, type Environment, environment, parseConfig } from "./parse.js";
+export { ConfigError, type Environment, environment, parseConfig, sealsIfSet } from "./parse.js";
 export { Secret } from "./secret.js";
 export type {
   BudgetConfig,
@@ -8,6 +8,7 @@ export type {
   LogLevel,
   PaymentsConfig,
   PlannerConfig,
+  SealsConfig,
   Section,
   SlackEnvironment,
   TimingConfig,

@@ -19,6 +19,7 @@ import {
   type LogLevel,
   type PaymentsConfig,
   type PlannerConfig,
+  type SealsConfig,
   type Section,
   type Sections,
   type SlackEnvironment,
@@ -66,10 +67,24 @@ export function parseConfig<N extends Section>(
     ...(needs.includes("database" as N) ? { database: readDatabase(reader) } : {}),
     ...(needs.includes("slack" as N) ? { slack: readSlack(reader, hearsSlack) } : {}),
     ...(needs.includes("payments" as N) ? { payments: readPayments(reader) } : {}),
+    ...(needs.includes("seals" as N) ? { seals: readSeals(reader) } : {}),
   };
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
   // Without a problem, every needed section was read; `Reader` returns placeholders only beside a problem.
   return { ...common, ...sections, warnings: reader.warnings } as Config<N>;
+}
+
+/**
+ * What decisions are sealed with, for a command that can do without; null: nothing is set.
+ *
+ * @throws ConfigError naming every bad variable
+ */
+export function sealsIfSet(env: Environment = environment()): SealsConfig | null {
+  const reader = new Reader(env);
+  const token = reader.optionalSecret("SLACK_BOT_TOKEN", field.secret);
+  const own = reader.optionalSecret("SEAL_SECRET", field.sealSecret);
+  if (reader.problems.length > 0) throw new ConfigError(reader.problems);
+  return own === null && token === null ? null : parseConfig(["seals"], env).seals;
 }
 
 function readCommon(reader: Reader): CommonConfig {
@@ -154,6 +169,21 @@ function readPayments(reader: Reader): PaymentsConfig {
       "the webhook's signing secret (whsec_…)",
     ),
     apiUrl: reader.value("STRIPE_API_URL", field.baseUrl, "https://api.stripe.com"),
+  };
+}
+
+/** Whoever lets money leave by people's decisions, in whichever role, must know theirs from made up ones. */
+function readSeals(reader: Reader): SealsConfig {
+  const own = reader.optionalSecret("SEAL_SECRET", field.sealSecret);
+  const accepted = reader.optionalSecret("SEAL_SECRETS_ACCEPTED", field.sealSecrets);
+  const secret = own ?? reader.sealingToken();
+  return {
+    secret: secret ?? new Secret(""),
+    accepted: (accepted?.reveal() ?? "")
+      .split(",")
+      .map((each) => each.trim())
+      .filter((each) => each !== "")
+      .map((each) => new Secret(each)),
   };
 }
 
@@ -259,6 +289,19 @@ class Reader {
   optionalSecret(name: string, schema: z.ZodType<string, string>): Secret | null {
     const raw = this.#rawSecret(name);
     return raw === undefined ? null : new Secret(this.#parse(name, schema, raw, ""));
+  }
+
+  /** The bot's token, which seals where nothing else is set; null: its absence is told. */
+  sealingToken(): Secret | null {
+    if (this.failed("SEAL_SECRET", "SLACK_BOT_TOKEN")) return null;
+    const token = this.optionalSecret("SLACK_BOT_TOKEN", field.secret);
+    if (token === null && !this.failed("SLACK_BOT_TOKEN")) {
+      this.#fail(
+        "SEAL_SECRET",
+        "SEAL_SECRET or SLACK_BOT_TOKEN is missing: people's decisions are sealed with it, and none counts without",
+      );
+    }
+    return token;
   }
 
   #raw(name: string): string | undefined {

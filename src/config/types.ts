@@ -24,11 +24,20 @@ export interface Sections {
   readonly database: DatabaseConfig;
   readonly slack: SlackEnvironment;
   readonly payments: PaymentsConfig;
+  readonly seals: SealsConfig;
 }
 export type Section = keyof Sections;
 
 /** What `parseConfig` returns for the sections asked for. */
 export type Config<N extends Section = Section> = CommonConfig & Pick<Sections, N>;
+
+/** What decisions are sealed with. */
+export interface SealsConfig {
+  /** SEAL_SECRET, or the bot's token where that is not set. */
+  readonly secret: Secret;
+  /** Others whose seals hold as well, while one secret takes another's place. */
+  readonly accepted: readonly Secret[];
+}
 
 export interface DatabaseConfig {
   readonly url: Secret;

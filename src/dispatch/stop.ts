@@ -69,7 +69,7 @@ export async function reportChanged(
  * or its payment's says. Asked before it is claimed and again before it is sent, whichever way it was claimed.
  */
 export async function changedByHand(ctx: DispatchCtx, operation: Operation): Promise<Authority> {
-  const told = await authorityOf(ctx.db, operation.id);
+  const told = await authorityOf(ctx, operation.id);
   const identity = identityProblems(operation);
   if (identity.length > 0) return { ...told, problems: identity };
   return { ...told, problems: [...told.problems, ...(await paymentProblems(ctx.db, operation.id))] };

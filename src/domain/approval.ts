@@ -176,6 +176,8 @@ export interface Vote {
   readonly grantedBy: string | null;
   readonly cardVersion: number;
   readonly at: Date;
+  /** Of a yes: that a person gave it; null: nobody sealed it. */
+  readonly seal: string | null;
 }
 
 /** An approval row with its votes, as the rest of the program reads it. Written only by `src/approvals`. */

@@ -11,6 +11,7 @@ import type { Directory } from "../domain/ports/directory.js";
 import type { Logger } from "../domain/ports/logger.js";
 import type { CardSubject, Notices } from "../domain/ports/notices.js";
 import type { PaymentProvider, VerifyWebhook } from "../domain/ports/payment-provider.js";
+import { sealsWith } from "../domain/seals.js";
 import type { LedgerCtx, LedgerTiming } from "../ledger/index.js";
 import { activePolicy, makeJudge } from "../policy/index.js";
 import type { ReconcileCtx } from "../reconcile/index.js";
@@ -29,6 +30,9 @@ export const PRODUCT_TIMING: Omit<LedgerTiming, "providerTimeoutMs"> = {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_ATTEMPTS = 8;
+
+/** Whoever plays workers on one database knows the same one; nothing real is decided there. */
+const SEALS = sealsWith({ secret: "of what is only played" });
 
 export interface ProductParts {
   readonly db: Db;
@@ -68,6 +72,7 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
     contracts: { ...contractBook({ keyTtlMs: DAY_MS }), refund: parts.refundContract },
     timing: { ...PRODUCT_TIMING, providerTimeoutMs: parts.providerTimeoutMs },
     hooks: { onSettled: async () => {}, runsShowing },
+    seals: SEALS,
   };
   const approvals: ApprovalsContext = {
     db,

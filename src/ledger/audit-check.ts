@@ -33,6 +33,8 @@ export interface AuditedOperation {
   readonly firstClaimedAt: string | null;
   /** By the log in force when the policy last answered about it; null: the log did not tell of policies then. */
   readonly policyTold: string | null;
+  /** That the policy allowed it by itself; null: people were asked, or it is older than seals. */
+  readonly seal: string | null;
   readonly events: readonly AuditedEvent[];
 }
 

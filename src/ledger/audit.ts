@@ -6,8 +6,10 @@ import type { Db, SqlRunner } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json } from "../domain/json.js";
+import type { Seals } from "../domain/seals.js";
 import { blockHash, blocksAfter, contentHashOf, eventHashes } from "./audit-blocks.js";
 import { type AuditedEvent, type AuditedOperation, checkOperation, dataIn } from "./audit-check.js";
+import { checkSeals } from "./audit-seals.js";
 import { checkSubjects } from "./audit-subjects.js";
 import { checkSums } from "./audit-sums.js";
 import { type OperationRow, operationColumns, toOperation } from "./rows.js";
@@ -23,14 +25,18 @@ const MAX_BROKEN = 100;
 /** The least bigint: the first block answers for everything before its end. */
 const BELOW_EVERY_EVENT = -(2n ** 63n);
 
-/** Recomputes every hash, and what each row says about itself and about money. */
-export async function verifyAudit(db: Db): Promise<AuditReport> {
+/**
+ * Recomputes every hash, and what each row says about itself and about money. The seals of decisions are looked at where there is a
+ * secret to do it with.
+ */
+export async function verifyAudit(db: Db, seals: Seals | null = null): Promise<AuditReport> {
   const broken: BrokenLink[] = [];
   const rows = await checkOperations(db, broken);
   const whole = unhurried(db);
   await checkStrays(whole, broken);
   const subjectEvents = await checkSubjects(whole, broken);
   await checkSums(whole, broken, MAX_BROKEN);
+  const decisionSeals = seals === null ? null : await checkSeals(whole, seals, broken, MAX_BROKEN);
   const blocks = await checkBlocks(db, broken);
   broken.sort(byPlaceInLog);
   return {
@@ -38,6 +44,7 @@ export async function verifyAudit(db: Db): Promise<AuditReport> {
     ...rows,
     subjectEvents,
     ...blocks,
+    decisionSeals,
     broken: broken.slice(0, MAX_BROKEN),
   };
 }
@@ -65,6 +72,7 @@ interface JoinedRow extends OperationRow {
   reserved_minor: bigint;
   first_claimed_text: string | null;
   policy_told: string | null;
+  seal: string | null;
   event_id: bigint | null;
   seq: number;
   at_text: string;
@@ -80,7 +88,7 @@ interface JoinedRow extends OperationRow {
 
 /** One statement, so that an operation and its events are of one moment. */
 const withEvents = (operations: string): string => `
-SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, ${utcMicros("o.first_claimed_at")} AS first_claimed_text, p.policy_told,
+SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, o.seal, ${utcMicros("o.first_claimed_at")} AS first_claimed_text, p.policy_told,
        e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
        e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
 FROM (${operations}) o
@@ -139,6 +147,7 @@ function auditedOf(first: JoinedRow, rows: readonly JoinedRow[]): AuditedOperati
     reservedMinor: first.reserved_minor,
     firstClaimedAt: first.first_claimed_text,
     policyTold: first.policy_told === null ? null : policyIn(first.policy_told),
+    seal: first.seal,
     events: rows.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)])),
   };
 }

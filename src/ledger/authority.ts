@@ -1,12 +1,15 @@
 /**
  * The last word before anything leaves: whether the log tells what the row says. Whoever changes rows by hand cannot write the log
  * alike, so that a status, a count of attempts, the birth of a key, a policy, a time to undo, an approval or a vote that the log does
- * not know sends nothing.
+ * not know sends nothing. And whether people, or the policy, decided it through a process of ours: the log's hashes hold no secret, so
+ * that who can write all of the database can write a log that fits; the seal of what lets money leave they cannot make.
  */
 import type { SqlRunner } from "../db/connect.js";
 import { isUnreadableValue } from "../db/sqlstate.js";
 import type { OperationId } from "../domain/ids.js";
+import type { Json } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
+import type { Seals } from "../domain/seals.js";
 import { auditedOperation } from "./audit.js";
 import { isShortSince } from "./audit-blocks.js";
 import {
@@ -20,6 +23,15 @@ import {
 } from "./audit-check.js";
 import { chainOfSubject } from "./audit-subjects.js";
 import { type Release, releaseOf } from "./authority-release.js";
+import {
+  allowedHolds,
+  resolutionHolds,
+  UNSEALED_OPERATION,
+  UNSEALED_RESOLUTION,
+  UNSEALED_VOTE,
+  voteHolds,
+} from "./decision-seals.js";
+import { getResolution } from "./resolution-rows.js";
 
 export interface Authority {
   /** The row as it was judged; null: it is gone. */
@@ -34,7 +46,10 @@ export interface Authority {
 const READINGS = 5;
 
 /** What the log tells of an operation that is about to be sent. */
-export async function authorityOf(on: SqlRunner, id: OperationId): Promise<Authority> {
+export async function authorityOf(
+  { db: on, seals }: { readonly db: SqlRunner; readonly seals: Seals },
+  id: OperationId,
+): Promise<Authority> {
   for (let reading = 1; ; reading += 1) {
     const audited = await auditedOperation(on, id);
     if (audited === null) return { operation: null, problems: ["it is gone"], unsent: false };
@@ -45,12 +60,16 @@ export async function authorityOf(on: SqlRunner, id: OperationId): Promise<Autho
       ...(short ? ["events were taken out of the log since its last one"] : []),
       ...earlyClaims(events),
       ...retryProblems(events),
+      ...(await retrySealProblems(on, seals, audited)),
     ];
     // What was never held has nobody's approval to look for; a release that was taken out of the log is in what the chain says.
     const release = events.findLast(({ type }) => type === "release");
     const readable = !own.includes(NOT_CANONICAL);
-    const approvals =
-      release === undefined || !readable ? [] : await approvalProblems(on, operation, release);
+    const approvals = !readable
+      ? []
+      : release === undefined
+        ? allowedProblems(seals, audited)
+        : await approvalProblems(on, seals, operation, release);
     if (approvals === "moved" && reading < READINGS) continue;
     const problems = [...own, ...(approvals === "moved" ? ["it does not stand still"] : approvals)];
     return { operation, problems: [...new Set(problems)], unsent: !short && isUnsent(audited) };
@@ -98,18 +117,50 @@ function retryProblems(events: readonly AuditedEvent[]): string[] {
   if (resolution === undefined) return [];
   const before = events.slice(0, at);
   const stood = before.slice(before.findLastIndex(({ from, to }) => from !== to) + 1);
-  const told = stood.some((event) => {
+  return stood.some(authorises(resolution))
+    ? []
+    : ["the log does not tell that a person authorised sending it again"];
+}
+
+const authorises =
+  (resolution: Json) =>
+  (event: AuditedEvent): boolean => {
     const { resolution: given, verb } = dataOf(event);
     return given === resolution && verb === "retry";
-  });
-  return told ? [] : ["the log does not tell that a person authorised sending it again"];
+  };
+
+/** The word that a sending again goes by is people's, and was given at this point of its course. */
+async function retrySealProblems(
+  on: SqlRunner,
+  seals: Seals,
+  { operation, events }: AuditedOperation,
+): Promise<string[]> {
+  const last = events.findLast(({ type }) => type === "claim" || type === "resend");
+  const id = dataOf(last)["resolution"];
+  if (id === undefined) return [];
+  const given = await getResolution(on, String(id));
+  const told = events.findLast(authorises(id));
+  const fits =
+    given !== null &&
+    given.operationId === operation.id &&
+    given.verb === "retry" &&
+    given.state === "applied" &&
+    given.operationVersion === BigInt(told?.seq ?? -1) &&
+    resolutionHolds(seals, given);
+  return fits ? [] : [UNSEALED_RESOLUTION];
 }
+
+/** What nobody was asked about was let through by the policy, asked by a process of ours. */
+const allowedProblems = (seals: Seals, { operation, seal }: AuditedOperation): string[] =>
+  allowedHolds(seals, operation, seal) ? [] : [UNSEALED_OPERATION];
 
 async function approvalProblems(
   on: SqlRunner,
-  { id, version }: Operation,
+  seals: Seals,
+  operation: Operation,
   release: AuditedEvent,
 ): Promise<readonly string[] | "moved"> {
+  const { id, version } = operation;
   const approval = dataOf(release)["approval"];
   if (typeof approval !== "string") return ["the log names no approval that released it"];
   const chain = await chainOfSubject(on, `approval:${approval}`);
@@ -123,7 +174,7 @@ async function approvalProblems(
     return [...chain, "what the log tells of its approvals cannot be read"];
   }
   if (released === null || released.version !== version) return "moved";
-  return [...chain, ...releaseProblems(released)];
+  return [...chain, ...releaseProblems(released), ...voteProblems(seals, operation, approval, released)];
 }
 
 function releaseProblems({ gone, open, unasked, few, problems }: Release): string[] {
@@ -134,4 +185,20 @@ function releaseProblems({ gone, open, unasked, few, problems }: Release): strin
     ...(few ? ["the log does not tell of the votes that it takes"] : []),
     ...problems,
   ];
+}
+
+/** As many people as it takes said yes to just this, and no yes is anybody else's. */
+function voteProblems(
+  seals: Seals,
+  { id, fingerprint }: Operation,
+  approvalId: string,
+  { bound, yes }: Release,
+): string[] {
+  // That it is gone is told by itself.
+  if (bound === null) return [];
+  const sealed = yes.filter(({ seal, ...vote }) =>
+    voteHolds(seals, { approvalId, operationId: id, fingerprint, ...bound, ...vote }, seal),
+  );
+  const people = new Set(sealed.map(({ person }) => person)).size;
+  return sealed.length === yes.length && people >= bound.approvers ? [] : [UNSEALED_VOTE];
 }

@@ -6,6 +6,7 @@ import type { Operation } from "../domain/operation.js";
 import type { Ids } from "../domain/ports/clock.js";
 import type { Notices } from "../domain/ports/notices.js";
 import type { Wake } from "../domain/ports/wake.js";
+import type { Seals } from "../domain/seals.js";
 import type { IncidentKind } from "./types.js";
 
 /** Times in milliseconds. */
@@ -48,4 +49,6 @@ export interface LedgerCtx {
   readonly contracts: ContractBook;
   readonly timing: LedgerTiming;
   readonly hooks: LedgerHooks;
+  /** Of the decisions that money leaves by. */
+  readonly seals: Seals;
 }

@@ -1,7 +1,9 @@
 /** What the log is told of people's decisions as they are given, before anything comes of them: approvals and votes, and proposals. */
 import type { Tx } from "../db/connect.js";
 import type { ApprovalId, OperationId } from "../domain/ids.js";
+import type { Seals } from "../domain/seals.js";
 import { dataIn } from "./audit-check.js";
+import { resolutionHolds } from "./decision-seals.js";
 import { recordSubjectEvent } from "./subject-events.js";
 import { actorName, textName } from "./subjects.js";
 import { REFUSED_BY, type Resolution } from "./types.js";
@@ -63,11 +65,16 @@ export async function recordProposed(tx: Tx, proposal: Resolution): Promise<void
 }
 
 /** $1 subject. */
-const PROPOSED =
-  "SELECT e.actor, e.body FROM operation_events e WHERE e.subject = $1 AND e.type = 'resolution_proposed' LIMIT 1";
+const PROPOSED = `
+SELECT e.actor, e.body FROM operation_events e WHERE e.subject = $1 AND e.type = 'resolution_proposed'
+  AND NOT EXISTS (SELECT 1 FROM operation_events x WHERE x.subject = $1 AND x.type = 'resolution_ended') LIMIT 1`;
 
-/** Whether the log tells that this person proposed just this: a row alone is nobody's decision for a second person to agree to. */
-export async function proposalIsTold(tx: Tx, proposal: Resolution): Promise<boolean> {
+/**
+ * Whether this person proposed just this, by its seal and by the log, and it has not ended: a row alone is nobody's decision for a
+ * second person to agree to.
+ */
+export async function proposalIsTold(tx: Tx, seals: Seals, proposal: Resolution): Promise<boolean> {
+  if (!resolutionHolds(seals, proposal)) return false;
   const [told] = await tx.sql<{ actor: string; body: string }>("ledger.told_proposal", PROPOSED, [
     `resolution:${proposal.id}`,
   ]);

@@ -24,6 +24,7 @@ export { checkSend, claim, claimIn, renewLease, restUnsent } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
 export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
 export { recordAsked, recordVote } from "./decision-events.js";
+export { type SealedVote, sealVote, UNSEALED_VOTE, voteHolds } from "./decision-seals.js";
 export { recordElsewhere } from "./elsewhere.js";
 export {
   aliveAgainKey,

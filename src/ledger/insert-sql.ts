@@ -30,6 +30,8 @@ export interface InsertParameters {
   contract: string;
   idempotency_key: string;
   policy_hash: string;
+  /** That the policy allowed it by itself; null: people are asked. */
+  seal: string | null;
   decision: JsonObject;
   predecessor: string | null;
   run_id: string;
@@ -156,11 +158,11 @@ WITH ${claim.before}m AS MATERIALIZED (
 )${claim.after}, wrote AS (
   INSERT INTO operations AS o (id, key, occurrence, kind, status, customer_id, customer_ref, order_id, order_ref, payment_id,
     payment_intent, subscription_id, subscription_ref, provider_subscription, amount_minor, currency, at_period_end, refund_scope,
-    item_refs, reason, fingerprint, contract_version, idempotency_key, policy_hash, decision, predecessor_id, owner_run_id,
+    item_refs, reason, fingerprint, contract_version, idempotency_key, policy_hash, seal, decision, predecessor_id, owner_run_id,
     ticket_id, filers, reserved_minor, scopes, due_at, not_before, event_count, head_hash, created_at, updated_at${claim.columns})
   SELECT e.id, :key, :occurrence::int, :kind::text, ${claim.status}, :customer_id, :customer_ref, :order_id, :order_ref, :payment_id,
     :payment_intent, :subscription_id, :subscription_ref, :provider_subscription, :amount::bigint, :currency::text,
-    :at_period_end::boolean, :refund_scope, :item_refs::text[], :reason, :fingerprint, :contract, :idempotency_key, :policy_hash,
+    :at_period_end::boolean, :refund_scope, :item_refs::text[], :reason, :fingerprint, :contract, :idempotency_key, :policy_hash, :seal,
     :decision::jsonb, :predecessor, :run_id, :ticket_id, :filers::text[],
     CASE WHEN :reserve::boolean THEN :amount::bigint ELSE 0 END, :scopes::text[],
     ${claim.due}, e.at_now + :not_before_ms::bigint * interval '1 millisecond',

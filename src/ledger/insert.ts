@@ -6,6 +6,8 @@ import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import { type Intent, next, type Operation, type RefundScope } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
+import type { Seals } from "../domain/seals.js";
+import { sealAllowed } from "./decision-seals.js";
 import { type ClaimParameters, INSERT, INSERT_CLAIMED, type InsertParameters } from "./insert-sql.js";
 import { canonicalData } from "./json.js";
 import { type OperationRow, toOperation, toRequest } from "./rows.js";
@@ -93,10 +95,11 @@ export interface Inserted {
 /** null: a live operation has this key, or the balance does not hold it; the caller has locks that make both impossible, or lost a race. */
 export async function insertOperation(
   tx: Tx,
+  seals: Seals,
   made: NewOperation,
   claim: FirstClaim | null = null,
 ): Promise<Inserted | null> {
-  const parameters = await insertParameters(tx, made);
+  const parameters = await insertParameters(tx, seals, made);
   if (claim === null) {
     const row = await runOne<OperationRow, InsertParameters>(tx, INSERT, parameters);
     return row === null ? null : { operation: toOperation(row), claim: null };
@@ -140,7 +143,7 @@ function insertedOf(row: ClaimedRow): Inserted {
   };
 }
 
-async function insertParameters(tx: Tx, made: NewOperation): Promise<InsertParameters> {
+async function insertParameters(tx: Tx, seals: Seals, made: NewOperation): Promise<InsertParameters> {
   const { intent } = made;
   const key = operationKey(intent);
   const print = fingerprint(
@@ -172,6 +175,10 @@ async function insertParameters(tx: Tx, made: NewOperation): Promise<InsertParam
     contract: made.contractVersion,
     idempotency_key: idempotencyKey(made.id),
     policy_hash: made.policyHash,
+    seal:
+      made.status === "PREPARED"
+        ? sealAllowed(seals, { id: made.id, fingerprint: print, policyHash: made.policyHash })
+        : null,
     decision: made.decision,
     predecessor: made.predecessorId,
     run_id: made.runId,

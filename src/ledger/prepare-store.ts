@@ -75,7 +75,7 @@ export async function store(
     notBeforeMs: status === "PREPARED" ? notBeforeMs : null,
     dueMs,
   };
-  const made = await insertOperation(tx, operation, claimed);
+  const made = await insertOperation(tx, ctx.seals, operation, claimed);
   if (made === null) throw new TurnRace();
   return made;
 }

@@ -3,18 +3,24 @@ import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { LedgerCtx } from "./context.js";
 import { recordProposalEnded } from "./decision-events.js";
+import { sealResolution } from "./decision-seals.js";
 import { lockOperation } from "./endings.js";
 import { closeResolution, getResolution, staleProposal, staleProposals } from "./resolution-rows.js";
 import type { Resolution } from "./types.js";
 
-/** Ends an open proposal and shows it. The operation's row is locked. */
+/** Ends an open proposal and shows it. The operation's row is locked. What is carried out is sealed as two people's decision. */
 export async function endProposal(
   tx: Tx,
-  ctx: Pick<LedgerCtx, "notices">,
+  ctx: Pick<LedgerCtx, "notices" | "seals">,
   proposal: Resolution,
-  end: Parameters<typeof closeResolution>[2],
+  end: Omit<Parameters<typeof closeResolution>[2], "seal">,
 ): Promise<Resolution> {
-  const closed = await closeResolution(tx, proposal.id, end);
+  const { state, second, operationVersion = proposal.operationVersion } = end;
+  const seal =
+    state === "applied"
+      ? sealResolution(ctx.seals, { ...proposal, state, operationVersion, secondBy: second?.by ?? null })
+      : null;
+  const closed = await closeResolution(tx, proposal.id, { ...end, seal });
   if (closed === null) {
     throw new CountersignError("lost_lock", `resolution ${proposal.id} moved under its lock`);
   }
@@ -27,7 +33,7 @@ export async function endProposal(
 /** Ends the proposal if it no longer stands, and says so in the ops channel. null: it stands. The operation's row is locked. */
 export async function endIfStale(
   tx: Tx,
-  ctx: Pick<LedgerCtx, "notices">,
+  ctx: Pick<LedgerCtx, "notices" | "seals">,
   proposal: Resolution,
 ): Promise<Resolution | null> {
   const how = await staleProposal(tx, proposal.id);

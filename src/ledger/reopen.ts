@@ -36,7 +36,7 @@ async function reopenIn(tx: Tx, ctx: LedgerCtx, request: ReopenRequest): Promise
     },
     quarantineReason: `opened_again: It had been settled as ${operation.status === "CONFIRMED" ? "done" : "not carried out"}.`,
   });
-  const resolution = await insertResolution(tx, {
+  const resolution = await insertResolution(tx, ctx.seals, {
     id,
     operationId: operation.id,
     verb: "reopen",

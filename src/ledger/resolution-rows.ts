@@ -3,6 +3,8 @@ import type { SqlRunner, Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Json, JsonObject } from "../domain/json.js";
+import type { Seals } from "../domain/seals.js";
+import { sealResolution } from "./decision-seals.js";
 import {
   AGREED_ON,
   REFUSED_BY,
@@ -25,13 +27,14 @@ interface Row {
   second_by: string | null;
   second_verdict: "agree" | "disagree" | null;
   second_note: string | null;
+  seal: string | null;
   expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
 const COLUMNS = `id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, second_by, second_verdict,
-  second_note, expires_at, created_at, updated_at`;
+  second_note, seal, expires_at, created_at, updated_at`;
 
 export interface NewResolution {
   readonly id: string;
@@ -47,14 +50,14 @@ export interface NewResolution {
   readonly expiresInMs: number | null;
 }
 
-/** $1 … $10 as in `NewResolution`. */
+/** $1 … $10 as in `NewResolution`, $11 its seal. */
 const INSERT = `
-INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, expires_at)
-VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9::jsonb, countersign_now() + $10::float8 * interval '1 millisecond')
+INSERT INTO resolutions (id, operation_id, verb, state, operation_version, by, reason, evidence_ref, probe, expires_at, seal)
+VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9::jsonb, countersign_now() + $10::float8 * interval '1 millisecond', $11)
 RETURNING ${COLUMNS}`;
 
 /** The operation's row is locked and no other proposal is open. */
-export async function insertResolution(tx: Tx, made: NewResolution): Promise<Resolution> {
+export async function insertResolution(tx: Tx, seals: Seals, made: NewResolution): Promise<Resolution> {
   const [row] = await tx.sql<Row>("ledger.insert_resolution", INSERT, [
     made.id,
     made.operationId,
@@ -66,17 +69,18 @@ export async function insertResolution(tx: Tx, made: NewResolution): Promise<Res
     made.evidenceRef,
     JSON.stringify(made.probe),
     made.expiresInMs,
+    sealResolution(seals, { ...made, secondBy: null }),
   ]);
   if (row === undefined) throw new CountersignError("not_stored", `resolution ${made.id} was not stored`);
   return toResolution(row);
 }
 
-/** $1 resolution, $2 state, $3 second person, $4 their verdict, $5 their note, $6 version, $7 what is added to what was shown. Only a proposal that is still open. */
+/** $1 resolution, $2 state, $3 second person, $4 their verdict, $5 their note, $6 version, $7 what is added to what was shown, $8 seal. Only a proposal that is still open. */
 const CLOSE = `
 UPDATE resolutions
 SET state = $2, second_by = COALESCE($3, second_by), second_verdict = COALESCE($4, second_verdict),
     second_note = COALESCE($5, second_note), operation_version = COALESCE($6::bigint, operation_version),
-    probe = probe || $7::jsonb, updated_at = countersign_now()
+    probe = probe || $7::jsonb, seal = $8, updated_at = countersign_now()
 WHERE id = $1 AND state = 'proposed'
 RETURNING ${COLUMNS}`;
 
@@ -88,6 +92,8 @@ export async function closeResolution(
     state: Exclude<ResolutionState, "proposed">;
     second: { by: string; verdict: "agree" | "disagree"; note: string | null } | null;
     operationVersion?: bigint;
+    /** Of an agreement that is carried out; what ended otherwise has none. */
+    seal: string | null;
     /** Of a refusal at the agreement. */
     refusal?: { code: string; shown: JsonObject; other?: string };
     /** Of an agreement that is carried out: what the provider answered then. */
@@ -105,6 +111,7 @@ export async function closeResolution(
       ...(end.refusal === undefined ? {} : { [REFUSED_BY]: end.refusal }),
       ...(end.agreedOn === undefined ? {} : { [AGREED_ON]: end.agreedOn }),
     }),
+    end.seal,
   ]);
   return row === undefined ? null : toResolution(row);
 }
@@ -227,6 +234,7 @@ const toResolution = (row: Row): Resolution => ({
   secondBy: row.second_by,
   secondVerdict: row.second_verdict,
   secondNote: row.second_note,
+  seal: row.seal,
   expiresAt: row.expires_at,
   createdAt: row.created_at,
   updatedAt: row.updated_at,

@@ -83,7 +83,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
     probe: toJsonObject(request.probe),
   } as const;
   if (request.needsSecond || safe.people === 2) {
-    const resolution = await insertResolution(tx, {
+    const resolution = await insertResolution(tx, ctx.seals, {
       ...terms,
       state: "proposed",
       operationVersion: operation.version,
@@ -101,7 +101,7 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
     // Two people are asked for by what is known (`safe`), or by a rule alone (`needsSecond`).
     proven: safe.people === 1,
   });
-  const resolution = await insertResolution(tx, {
+  const resolution = await insertResolution(tx, ctx.seals, {
     ...terms,
     state: "applied",
     operationVersion: applied.version,
@@ -139,7 +139,7 @@ async function second(
     const resolution = await endProposal(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
     return { outcome: "disagreed", resolution };
   }
-  if (!(await proposalIsTold(tx, now))) return untold(tx, ctx, operation, now);
+  if (!(await proposalIsTold(tx, ctx.seals, now))) return untold(tx, ctx, operation, now);
   const { evidenceRef } = proposal;
   const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {

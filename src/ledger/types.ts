@@ -345,6 +345,8 @@ export interface Resolution {
   readonly secondBy: string | null;
   readonly secondVerdict: "agree" | "disagree" | null;
   readonly secondNote: string | null;
+  /** That people decided just this; null: made before there were seals, or ended without being carried out. */
+  readonly seal: string | null;
   /** Until when a second person may answer. */
   readonly expiresAt: Date | null;
   readonly createdAt: Date;
@@ -520,6 +522,8 @@ export interface AuditReport {
   readonly subjectEvents: number;
   readonly blocks: number;
   readonly sealedEvents: number;
+  /** Seals of decisions that were looked at; null: there was no secret to look at them with. */
+  readonly decisionSeals: number | null;
   /** In the order of the log; the first is the one to name. At most 100. */
   readonly broken: readonly BrokenLink[];
 }

@@ -72,7 +72,7 @@ async function takeBatch(ctx: ReconcileCtx, limit: number): Promise<Batch> {
 
 async function tellChanged(ctx: ReconcileCtx, id: OperationId): Promise<void> {
   try {
-    const { operation, problems } = await authorityOf(ctx.db, id);
+    const { operation, problems } = await authorityOf(ctx, id);
     if (operation !== null && problems.length > 0) await reportChanged(ctx, operation, problems);
   } catch (error) {
     ctx.log.error({ err: error, operation: id }, "what was changed in it could not be told");

@@ -227,6 +227,7 @@ export function approvalOf(cardName: string, stateName: string): Approval {
       grantedBy: null,
       cardVersion: 1,
       at: new Date(NOW.getTime() - 60_000),
+      seal: null,
     }),
   );
   return {

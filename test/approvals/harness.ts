@@ -25,10 +25,12 @@ import type {
   OpsMessage,
   ThreadMessage,
 } from "../../src/domain/ports/notices.js";
+import type { Seals } from "../../src/domain/seals.js";
 import * as ledger from "../../src/ledger/index.js";
 import { activatePolicy, activePolicy, makeJudge, readPolicyText } from "../../src/policy/index.js";
 import { followSuccessor, runsShowing } from "../../src/runs/index.js";
 import { importShop } from "../../src/shop/index.js";
+import { SEALS } from "../support/ledger-world.js";
 
 export const POLICY = `
 version: 1
@@ -169,10 +171,11 @@ export interface OrderSpec {
 
 const MINUTE_MS = 60_000;
 
-export async function harness(db: Db): Promise<Harness> {
+/** `seals`: of a process that has a secret of its own. */
+export async function harness(db: Db, seals: Seals = SEALS): Promise<Harness> {
   const people = new People();
   const shown = new Shown();
-  const contextOn = (on: Db): ApprovalsContext => context(on, people, shown);
+  const contextOn = (on: Db): ApprovalsContext => context(on, people, shown, seals);
   const ctx = contextOn(db);
   const world: Harness = {
     db,
@@ -210,7 +213,7 @@ export function turnCalls(held: Held): HeldTurn["calls"] {
   });
 }
 
-function context(db: Db, people: People, shown: Shown): ApprovalsContext {
+function context(db: Db, people: People, shown: Shown, seals: Seals): ApprovalsContext {
   const record =
     <T>(list: T[]) =>
     async (tx: Tx, item: T): Promise<void> => {
@@ -262,6 +265,7 @@ function context(db: Db, people: People, shown: Shown): ApprovalsContext {
         prepareGraceMs: 2_000,
       },
       hooks: { onSettled: async () => {}, runsShowing },
+      seals,
     },
   };
 }

@@ -24,6 +24,7 @@ import { readOperation } from "../../src/slack/views/operation.js";
 import { type Harness, type Held, harness, type OrderSpec } from "../approvals/harness.js";
 import { type Balance, balanceOf, operationAt } from "../approvals/steps.js";
 import { type SandboxUnderTest, SECRET_KEY, WEBHOOK_SECRET } from "../payments/support.js";
+import { SEALS } from "../support/ledger-world.js";
 
 export interface CaseWorld {
   readonly h: Harness;
@@ -198,7 +199,7 @@ function build(h: Harness, client: Payments, payments: SandboxUnderTest, timing:
         }),
       ),
     intact: async () => {
-      const report = await verifyAudit(db);
+      const report = await verifyAudit(db, SEALS);
       if (report.broken.length > 0) throw new Error(JSON.stringify(report.broken));
     },
   };

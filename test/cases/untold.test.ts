@@ -118,7 +118,7 @@ describe("an approval that nobody gave", () => {
     expect((await w.balance("ORD-1")).reserved).toBe(0);
   });
 
-  it("with a vote that was made up: it is released, and not sent", async () => {
+  it("with a vote that was made up: it is not released but asked for anew, and on-call hears of it", async () => {
     const held = await w.ask("ORD-1", 60_000n);
     const id = idOf(held);
     const [approval] = held.approvals;
@@ -130,10 +130,10 @@ describe("an approval that nobody gave", () => {
       "UPDATE approvals SET state = 'APPROVED' WHERE operation_id = $1",
     );
     await w.h.release(held);
-    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
     await w.look(w.worker("w"), id);
     expect(await w.posts()).toEqual([]);
-    expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
+    expect(await w.now(id)).toMatchObject({ status: "AWAITING_APPROVAL" });
+    expect((await approvalsOf(id)).map(({ state }) => state)).toEqual(["VOIDED", "PENDING"]);
     expect(await incidentsOf(id)).toEqual(["row_changed"]);
     expect((await w.balance("ORD-1")).reserved).toBe(0);
   });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { ConfigError, type Environment, parseConfig } from "../../src/config/index.js";
+import { ConfigError, type Environment, parseConfig, sealsIfSet } from "../../src/config/index.js";
 
 const WHOLE: Environment = {
   DATABASE_URL: "postgresql://u:planted-db@db:5432/shop",
@@ -212,6 +212,43 @@ describe("secrets", () => {
     ].join("\n");
     expect(shown).not.toContain("planted");
     expect(config.database.url.reveal()).toBe(WHOLE["DATABASE_URL"]);
+  });
+
+  it("of the seals is the bot's token, or one of its own; others are accepted beside it", () => {
+    const seals = (env: Environment) => {
+      const { secret, accepted } = parseConfig(["seals"], env).seals;
+      return [secret, ...accepted].map((each) => each.reveal());
+    };
+    const own = "planted-seal-".repeat(3);
+    expect(seals(WHOLE)).toEqual(["xoxb-planted-bot"]);
+    expect(seals({ ...WHOLE, SEAL_SECRET: own })).toEqual([own]);
+    const accepted = "xoxb-planted-bot-before , planted-seal-of-long-ago";
+    expect(seals({ SEAL_SECRET: own, SEAL_SECRETS_ACCEPTED: accepted })).toEqual([
+      own,
+      "xoxb-planted-bot-before",
+      "planted-seal-of-long-ago",
+    ]);
+    expect(problemsOf({}, ["seals"])).toEqual([
+      "SEAL_SECRET or SLACK_BOT_TOKEN is missing: people's decisions are sealed with it, and none counts without",
+    ]);
+    expect(problemsOf({ ...WHOLE, SEAL_SECRET: "short" }, ["seals"])).toEqual([
+      "SEAL_SECRET must have at least 32 characters",
+    ]);
+    expect(problemsOf({ ...WHOLE, SEAL_SECRETS_ACCEPTED: `${own},x` }, ["seals"])).toEqual([
+      expect.stringMatching(/^SEAL_SECRETS_ACCEPTED must be secrets/u),
+    ]);
+    // Beside everything else that start needs, a missing token is named once, in every role.
+    const { SLACK_BOT_TOKEN: _, ...without } = WHOLE;
+    for (const hearsSlack of [true, false])
+      expect(() => parseConfig([...ALL, "seals"], without, { hearsSlack })).toThrow(
+        /^the configuration cannot be used:\n {2}SLACK_BOT_TOKEN is missing: [^\n]*$/u,
+      );
+  });
+
+  it("of the seals may be left out of a command that only checks them", () => {
+    expect(sealsIfSet({})).toBeNull();
+    expect(sealsIfSet(WHOLE)?.secret.reveal()).toBe("xoxb-planted-bot");
+    expect(() => sealsIfSet({ SEAL_SECRET: "short" })).toThrow(ConfigError);
   });
 
   it("may come from a file; both ways at once, or an unreadable file, is named", () => {

@@ -49,7 +49,14 @@ import { dueOutbox } from "../../src/slack/outbox/send.js";
 import { readIncident, readQuarantine } from "../../src/slack/views/ops.js";
 import { load, oneOrder } from "../shop/shop-context.js";
 import { withDatabase } from "../support/database.js";
-import { foreignRefund, ledgerWorld, OPEN_POLICY, putRun, usePolicy } from "../support/ledger-world.js";
+import {
+  foreignRefund,
+  ledgerWorld,
+  OPEN_POLICY,
+  putRun,
+  SEALS,
+  usePolicy,
+} from "../support/ledger-world.js";
 
 const database = withDatabase();
 /** Of one row, or of a handful that never grows. */
@@ -120,7 +127,7 @@ it("no table that grows is read as a whole", async () => {
   await on.tx((tx) => anothersEffect(tx, { id: none, kind: "refund" }, "re_none"));
   await storyOf(on, none);
   await wordOf(on, none);
-  await authorityOf(on, none);
+  await authorityOf({ db: on, seals: SEALS }, none);
   await releaseOf(on, none, "apr_none");
   await chainOfSubject(on, "approval:apr_none");
   await isShortSince(on, 1n);

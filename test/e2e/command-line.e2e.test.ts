@@ -281,7 +281,9 @@ describe("what it shows", () => {
     const { operations } = await json<{ operations: object[] }>("ops", "list");
     const read = `Intact: ${all} events, ${all - rest} of ${operations.length} operations and ${rest} of freezes, incidents and the policy.`;
     expect(blocks).toBe(0);
-    expect(verified.stdout).toBe(`${read} 0 blocks seal 0 events; ${all} not sealed yet.\n`);
+    expect(verified.stdout).toBe(
+      `${read} 0 blocks seal 0 events; ${all} not sealed yet. 1 decision with a seal of ours.\n`,
+    );
 
     const { operations: done } = await json<{ operations: { id: string; providerRef: string }[] }>(
       "ops",

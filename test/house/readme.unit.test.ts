@@ -31,7 +31,7 @@ const WHOLE: Environment = {
 /** What comes of an environment: the configuration, or what is wrong with it. */
 function outcome(env: Environment): unknown {
   try {
-    return parseConfig(["database", "slack", "payments"], env);
+    return parseConfig(["database", "slack", "payments", "seals"], env);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;

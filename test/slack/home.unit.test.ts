@@ -48,6 +48,7 @@ function held(n = 0, facts: Partial<ApprovalFacts> = {}) {
     role: "supervisor",
     grantedBy: null,
     cardVersion: 1,
+    seal: null,
     at: AT,
   } as const;
   return {

@@ -6,9 +6,13 @@ import type { ProviderEffect } from "../../src/domain/evidence.js";
 import type { CallId, RunId, TicketId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import type { Notices } from "../../src/domain/ports/notices.js";
+import { sealsWith } from "../../src/domain/seals.js";
 import type { LedgerCtx, LedgerTiming, Proposal } from "../../src/ledger/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { runsShowing } from "../../src/runs/index.js";
+
+/** What decisions are sealed with in tests. */
+export const SEALS = sealsWith({ secret: "the secret of the tests" });
 
 export interface LedgerWorld extends LedgerCtx {
   readonly notes: string[];
@@ -59,6 +63,7 @@ export function ledgerWorld(db: Db, timing: Partial<LedgerTiming> = {}): LedgerW
     contracts: contractBook({ keyTtlMs: 86_400_000 }),
     timing: { ...TIMING, ...timing },
     hooks: { onSettled: async () => {}, runsShowing },
+    seals: SEALS,
     notes,
   };
 }

@@ -1,5 +1,7 @@
 /** The program's own composition, on the databases and with the planner of an evaluation. */
+import { randomBytes } from "node:crypto";
 import type { Config } from "../../config/index.js";
+import { sealsWith } from "../../domain/seals.js";
 import type { DeskPorts } from "../../evaluation/index.js";
 import { createLogger, createMetrics, NO_TRACER } from "../../telemetry/index.js";
 import { composeContexts } from "../compose/contexts.js";
@@ -8,6 +10,8 @@ import { systemClock, systemIds } from "../system.js";
 export function deskPorts(config: Config<never>, freshLedger: DeskPorts["freshLedger"]): DeskPorts {
   const log = createLogger({ level: config.logLevel, secrets: [], fields: { roles: "evaluate" } });
   const metrics = createMetrics({ processMetrics: false });
+  // Nobody but this process decides on these databases.
+  const seals = sealsWith({ secret: randomBytes(32).toString("hex") });
   return {
     ids: systemIds,
     clock: systemClock,
@@ -26,6 +30,7 @@ export function deskPorts(config: Config<never>, freshLedger: DeskPorts["freshLe
         metrics,
         tracer: NO_TRACER,
         worker: "evaluate",
+        seals,
       });
       const { planner: instead } = parts;
       const newRuns = { ...contexts.agent.newRuns, planner: instead.name, model: instead.model };

@@ -12,6 +12,7 @@ import { createLogger, createMetrics, NO_TRACER } from "../../telemetry/index.js
 import { composeContexts } from "../compose/contexts.js";
 import { nobody } from "../compose/nobody.js";
 import { offlineNotices } from "../compose/offline.js";
+import { sealSecrets, sealsOf } from "../compose/seals.js";
 import { CommandFailure } from "../exit.js";
 import { print } from "../output.js";
 import { systemClock } from "../system.js";
@@ -25,10 +26,15 @@ const RECONCILE_LIMIT = 20;
  * confirms the customer; what needs an approval waits for a supervisor in Slack.
  */
 export async function runTicket(reference: string): Promise<void> {
-  const config = parseConfig(["database", "payments"]);
+  const config = parseConfig(["database", "payments", "seals"]);
   const log = createLogger({
     level: config.logLevel,
-    secrets: [config.database.url, config.payments.secretKey, config.payments.webhookSecret],
+    secrets: [
+      config.database.url,
+      config.payments.secretKey,
+      config.payments.webhookSecret,
+      ...sealSecrets(config.seals),
+    ],
     fields: { roles: "cli" },
   });
   await withDb(async (db) => {
@@ -51,6 +57,7 @@ export async function runTicket(reference: string): Promise<void> {
         metrics: createMetrics({ processMetrics: false }),
         tracer: NO_TRACER,
         worker: `${os.hostname()}:${process.pid}`,
+        seals: sealsOf(config.seals),
       });
       const ticket = await findTicket(db, reference);
       if (ticket === null)

@@ -9,7 +9,7 @@ const ROLES: readonly Role[] = ["app", "worker"];
 /** `countersign start`: runs until SIGTERM or Ctrl-C. */
 export async function start(options: { roles: string; endWithParent?: boolean }): Promise<void> {
   const roles = rolesOf(options.roles);
-  const config = parseConfig(["database", "slack", "payments"], environment(), {
+  const config = parseConfig(["database", "slack", "payments", "seals"], environment(), {
     hearsSlack: roles.has("app"),
   });
   const stop = stopSignal();

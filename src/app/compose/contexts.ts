@@ -12,6 +12,7 @@ import type { Directory } from "../../domain/ports/directory.js";
 import type { Notices } from "../../domain/ports/notices.js";
 import type { PaymentProvider, VerifyWebhook } from "../../domain/ports/payment-provider.js";
 import type { Wake } from "../../domain/ports/wake.js";
+import type { Seals } from "../../domain/seals.js";
 import { activePolicy, makeJudge } from "../../policy/index.js";
 import type { ReconcileCtx } from "../../reconcile/index.js";
 import { followSuccessor, type RunsCtx, wakeRun } from "../../runs/index.js";
@@ -42,6 +43,7 @@ export interface Parts {
   log: RootLogger;
   metrics: Metrics;
   tracer: Tracer;
+  seals: Seals;
   /** Names this process in leases. */
   worker: string;
 }
@@ -61,7 +63,10 @@ export function composeContexts(parts: Parts): Contexts {
     ...chosen,
     planner: measuredPlanner(chosen.planner, chosen.settings, parts.metrics, parts.tracer),
   };
-  const ledger = measuredLedger(ledgerContext({ db, notices, wake, timing: config.timing }), parts.metrics);
+  const ledger = measuredLedger(
+    ledgerContext({ db, notices, wake, timing: config.timing, seals: parts.seals }),
+    parts.metrics,
+  );
   const runs: RunsCtx = {
     db,
     ids: systemIds,

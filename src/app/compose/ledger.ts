@@ -5,6 +5,7 @@ import { contractBook } from "../../domain/contracts.js";
 import type { Operation } from "../../domain/operation.js";
 import type { Notices } from "../../domain/ports/notices.js";
 import type { Wake } from "../../domain/ports/wake.js";
+import type { Seals } from "../../domain/seals.js";
 import type { LedgerCtx } from "../../ledger/index.js";
 import { runsShowing, wakeWaitingRuns } from "../../runs/index.js";
 import { recordSubscriptionCancelled } from "../../shop/index.js";
@@ -22,6 +23,7 @@ export function ledgerContext(parts: {
   notices: Notices<Tx>;
   wake: Wake;
   timing: TimingConfig;
+  seals: Seals;
 }): LedgerCtx {
   const { timing } = parts;
   return {
@@ -41,6 +43,7 @@ export function ledgerContext(parts: {
       prepareGraceMs: PREPARE_GRACE_MS,
     },
     hooks: { onSettled, runsShowing },
+    seals: parts.seals,
   };
 }
 

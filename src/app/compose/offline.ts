@@ -5,6 +5,7 @@
 import { environment, parseConfig } from "../../config/index.js";
 import type { Db, Tx } from "../../db/connect.js";
 import type { Notices } from "../../domain/ports/notices.js";
+import { NO_SEALS } from "../../domain/seals.js";
 import type { LedgerCtx } from "../../ledger/index.js";
 import type { RunsCtx } from "../../runs/index.js";
 import { createNotices } from "../../slack/index.js";
@@ -34,7 +35,7 @@ export function offlineContext(db: Db): LedgerCtx & RunsCtx {
   const notices = offlineNotices();
   const wake = async (): Promise<void> => {};
   return {
-    ...ledgerContext({ db, notices, wake, timing: config.timing }),
+    ...ledgerContext({ db, notices, wake, timing: config.timing, seals: NO_SEALS }),
     identify,
     newRuns: newRunSettings(config),
   };

@@ -44,6 +44,7 @@ import {
 import type { PaymentsControl } from "../../../src/sandbox/payments/index.js";
 import { cancelOrder, demoShop, importShop, type ShopFile } from "../../../src/shop/index.js";
 import { People } from "../../approvals/harness.js";
+import { SEALS } from "../../support/ledger-world.js";
 import type { MessagesStub } from "../../support/messages-stub.js";
 import { waitFor } from "../../support/wait.js";
 
@@ -237,6 +238,7 @@ function neighbours(
       quarantineRepostMs: 3_600_000,
       leaseMs: 10_000,
     },
+    seals: SEALS,
   });
   const approvals: ApprovalsContext = {
     db,

@@ -10,6 +10,7 @@ import { Stage } from "../../../src/app/demo/stage.js";
 import { startWorld, type World } from "../../../src/app/demo/world.js";
 import { hostEnvironment } from "../../../src/config/host.js";
 import { type OpenDb, openDb } from "../../../src/db/connect.js";
+import { sealsWith } from "../../../src/domain/seals.js";
 import { verifyAudit } from "../../../src/ledger/index.js";
 import { demoShop, type ShopFile } from "../../../src/shop/index.js";
 import type { Databases } from "./databases.js";
@@ -136,7 +137,8 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
       return product;
     },
     assertAuditIntact: async () => {
-      const report = await verifyAudit(db);
+      const seals = sealsWith({ secret: world.env["SEAL_SECRET"] ?? world.env["SLACK_BOT_TOKEN"] ?? "" });
+      const report = await verifyAudit(db, seals);
       if (!report.intact) throw new Error(`the audit chain is broken: ${JSON.stringify(report.broken)}`);
     },
     close: async () => {

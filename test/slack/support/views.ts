@@ -165,6 +165,7 @@ export function approvalViewOf(facts: ApprovalFacts): ApprovalView {
               grantedBy: null,
               cardVersion: 1,
               at: AT,
+              seal: null,
             },
           ],
     createdAt: AT,

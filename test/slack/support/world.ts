@@ -64,6 +64,7 @@ import {
   startSlack,
 } from "../../../src/slack/index.js";
 import { CONTRACT_FILE, policyOf } from "../../domain/policy/contract-policy.js";
+import { SEALS } from "../../support/ledger-world.js";
 
 /** The one that is pasted into Slack. */
 const MANIFEST: unknown = parse(readFileSync("manifest.yml", "utf8"));
@@ -311,6 +312,7 @@ function ledgerContext(n: Neighbours): LedgerCtx {
       prepareGraceMs: 30_000,
     },
     hooks: { onSettled: async () => {}, runsShowing },
+    seals: SEALS,
   };
 }
 

@@ -1,0 +1,181 @@
+/**
+ * The seals of decisions, each looked at with the secret that they were made with. Rows are read a page at a time; the secret stays in
+ * this process.
+ *
+ * Decisions of before there were seals (migration 0014) bear none, and are passed over where the log told of them by then.
+ */
+import type { SqlRunner } from "../db/connect.js";
+import { isUnreadableValue } from "../db/sqlstate.js";
+import { isOperationId, type OperationId } from "../domain/ids.js";
+import type { Seals } from "../domain/seals.js";
+import {
+  allowedHolds,
+  resolutionHolds,
+  UNSEALED_OPERATION,
+  UNSEALED_RESOLUTION,
+  UNSEALED_VOTE,
+  voteHolds,
+} from "./decision-seals.js";
+import type { BrokenLink, ResolutionState, ResolutionVerb } from "./types.js";
+
+const AT_A_TIME = 1_000;
+
+/** SQL: since when decisions are sealed. */
+const SEALED_SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0014_sealed_decisions')`;
+
+/** SQL: the log told of an event with this condition before decisions were sealed. */
+const toldBefore = (where: string): string =>
+  `EXISTS (SELECT 1 FROM operation_events e WHERE ${where} AND e.at <= ${SEALED_SINCE})`;
+
+/** What every page has: where it goes on, and what it is about. */
+interface Page {
+  readonly id: string;
+  readonly operation_id: string;
+  readonly seal: string | null;
+}
+
+interface VoteRow extends Page {
+  approval_id: string;
+  fingerprint: string;
+  binding_hash: string;
+  approvers: number;
+  user_id: string;
+  person: string;
+  role: string;
+  card_version: number;
+}
+
+/** $1 last id seen, $2 rows. */
+const VOTES = `
+SELECT v.id, a.operation_id, v.seal, v.approval_id, o.fingerprint, a.binding_hash, a.approvers_needed AS approvers, v.user_id, v.person,
+       v.role, v.card_version
+FROM votes v JOIN approvals a ON a.id = v.approval_id JOIN operations o ON o.id = a.operation_id
+WHERE v.id > $1 AND v.verdict = 'approve' AND NOT (v.seal IS NULL AND v.at <= ${SEALED_SINCE} AND (
+    ${toldBefore("e.subject = 'approval:' || a.id AND e.type = 'voted'")} OR ${toldBefore("e.operation_id = o.id AND e.seq = 1")}
+  ))
+ORDER BY v.id LIMIT $2::int`;
+
+interface ResolutionRow extends Page {
+  verb: ResolutionVerb;
+  state: ResolutionState;
+  operation_version: bigint;
+  by: string;
+  reason: string;
+  evidence_ref: string;
+  second_by: string | null;
+}
+
+/** $1 last id seen, $2 rows. What waits for a second person, and what was carried out. */
+const RESOLUTIONS = `
+SELECT r.id, r.operation_id, r.seal, r.verb, r.state, r.operation_version, r.by, r.reason, r.evidence_ref, r.second_by
+FROM resolutions r
+WHERE r.id > $1 AND r.state IN ('proposed', 'applied') AND NOT (r.seal IS NULL AND r.updated_at <= ${SEALED_SINCE} AND (
+    ${toldBefore("e.subject = 'resolution:' || r.id")}
+    OR ${toldBefore("e.operation_id = r.operation_id AND e.body::jsonb #>> '{data,resolution}' = r.id")}
+  ))
+ORDER BY r.id LIMIT $2::int`;
+
+interface OperationRow extends Page {
+  fingerprint: string;
+  policy_hash: string;
+}
+
+/** $1 last id seen, $2 rows. What the policy let through by itself. */
+const OPERATIONS = `
+SELECT o.id, o.id AS operation_id, o.seal, o.fingerprint, o.policy_hash FROM operations o
+WHERE o.id > $1 AND EXISTS (SELECT 1 FROM operation_events e WHERE e.operation_id = o.id AND e.seq = 1 AND e.type = 'prepare')
+  AND NOT (o.seal IS NULL AND ${toldBefore("e.operation_id = o.id AND e.seq = 1")})
+ORDER BY o.id LIMIT $2::int`;
+
+/** Appends what bears no seal of ours, at most `limit` of each kind; returns how many decisions were looked at. */
+export async function checkSeals(
+  on: SqlRunner,
+  seals: Seals,
+  broken: BrokenLink[],
+  limit: number,
+): Promise<number> {
+  const found = { broken, limit };
+  const counts = [
+    await each<OperationRow>(on, "ledger.audit_operation_seals", OPERATIONS, found, (row) =>
+      allowedHolds(
+        seals,
+        { id: row.id as OperationId, fingerprint: row.fingerprint, policyHash: row.policy_hash },
+        row.seal,
+      )
+        ? null
+        : UNSEALED_OPERATION,
+    ),
+    await each<VoteRow>(on, "ledger.audit_vote_seals", VOTES, found, (row) => {
+      const vote = {
+        approvalId: row.approval_id,
+        operationId: row.operation_id,
+        fingerprint: row.fingerprint,
+        bindingHash: row.binding_hash,
+        approvers: row.approvers,
+        userId: row.user_id,
+        person: row.person,
+        role: row.role,
+        cardVersion: row.card_version,
+      };
+      return voteHolds(seals, vote, row.seal) ? null : UNSEALED_VOTE;
+    }),
+    await each<ResolutionRow>(on, "ledger.audit_resolution_seals", RESOLUTIONS, found, (row) => {
+      const given = {
+        id: row.id,
+        operationId: row.operation_id as OperationId,
+        verb: row.verb,
+        state: row.state,
+        operationVersion: row.operation_version,
+        by: row.by,
+        reason: row.reason,
+        evidenceRef: row.evidence_ref,
+        secondBy: row.second_by,
+        seal: row.seal,
+      };
+      return resolutionHolds(seals, given) ? null : UNSEALED_RESOLUTION;
+    }),
+  ];
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Every row of one statement, a page at a time. A value that cannot be read is named as one, and ends it. */
+async function each<R extends Page>(
+  on: SqlRunner,
+  name: string,
+  text: string,
+  { broken, limit }: { readonly broken: BrokenLink[]; readonly limit: number },
+  problemOf: (row: R) => string | null,
+): Promise<number> {
+  let count = 0;
+  let named = 0;
+  const say = (where: string, problem: string): void => {
+    named += 1;
+    if (named > limit) return;
+    const operationId = isOperationId(where) ? where : null;
+    broken.push({ what: "operation", where, operationId, seq: null, problem });
+  };
+  for (let after = ""; ; ) {
+    const rows = await readable(() => on.sql<R>(name, text, [after, AT_A_TIME]));
+    if (rows === null) {
+      say("a value that cannot be read", "its seal cannot be looked at");
+      return count;
+    }
+    for (const row of rows) {
+      after = row.id;
+      count += 1;
+      const problem = problemOf(row);
+      if (problem !== null) say(row.operation_id, problem);
+    }
+    if (rows.length === 0) return count;
+  }
+}
+
+/** null: somebody stored what cannot even be compared. */
+async function readable<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isUnreadableValue(error)) throw error;
+    return null;
+  }
+}

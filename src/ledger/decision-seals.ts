@@ -1,0 +1,96 @@
+/**
+ * What the seals of decisions are made of: of a vote that approves, of on-call's decisions, of what the policy let through by itself.
+ *
+ * 1. A vote is bound to its approval, to what that was asked for (operation, fingerprint, binding, role, people) and to its voter.
+ * 2. A decision of on-call is bound to its operation, its verb, who gave it, whether it waits for a second person, who agreed, and the
+ *    version of the operation that it was given for. It is sealed anew with the agreement, and only where the proposal's own seal held.
+ * 3. A no needs none: nothing leaves by it.
+ */
+import type { Operation } from "../domain/operation.js";
+import type { Seals } from "../domain/seals.js";
+import type { Resolution } from "./types.js";
+
+/** What is said where a seal is missing or does not hold. Before there were seals none was made. */
+export const UNSEALED_VOTE = "a vote about it bears no seal of ours";
+export const UNSEALED_RESOLUTION = "a person's decision about it bears no seal of ours";
+export const UNSEALED_OPERATION = "it bears no seal of the policy's answer";
+
+/** A yes, as it is sealed. */
+export interface SealedVote {
+  readonly approvalId: string;
+  readonly operationId: string;
+  readonly fingerprint: string;
+  readonly bindingHash: string;
+  readonly approvers: number;
+  readonly userId: string;
+  readonly person: string;
+  readonly role: string;
+  readonly cardVersion: number;
+}
+
+const voteParts = (vote: SealedVote) => [
+  vote.approvalId,
+  vote.operationId,
+  vote.fingerprint,
+  vote.bindingHash,
+  vote.approvers,
+  vote.userId,
+  vote.person,
+  vote.role,
+  vote.cardVersion,
+  "approve",
+];
+
+/** The seal of a person's yes. */
+export const sealVote = (seals: Seals, vote: SealedVote): string => seals.make("vote", voteParts(vote));
+
+/** Whether this yes is one that a process of ours took from a person. */
+export const voteHolds = (seals: Seals, vote: SealedVote, seal: string | null): boolean =>
+  seals.holds("vote", voteParts(vote), seal);
+
+/** A decision of on-call, as it is sealed: one that waits for a second person, or one that was carried out. */
+export type SealedResolution = Pick<
+  Resolution,
+  "id" | "operationId" | "verb" | "state" | "operationVersion" | "by" | "reason" | "evidenceRef" | "secondBy"
+>;
+
+const resolutionParts = (given: SealedResolution) => [
+  given.id,
+  given.operationId,
+  given.verb,
+  given.state,
+  given.operationVersion,
+  given.by,
+  given.reason,
+  given.evidenceRef,
+  given.secondBy,
+];
+
+/** The seal of a decision as it stands. */
+export const sealResolution = (seals: Seals, given: SealedResolution): string =>
+  seals.make("resolution", resolutionParts(given));
+
+/** Whether this decision is one that a process of ours took from people, and as it was given. */
+export const resolutionHolds = (
+  seals: Seals,
+  given: SealedResolution & { readonly seal: string | null },
+): boolean => seals.holds("resolution", resolutionParts(given), given.seal);
+
+const operationParts = ({
+  id,
+  fingerprint,
+  policyHash,
+}: Pick<Operation, "id" | "fingerprint" | "policyHash">) => [id, fingerprint, policyHash];
+
+/** The seal of an operation that the policy allowed by itself. */
+export const sealAllowed = (
+  seals: Seals,
+  operation: Pick<Operation, "id" | "fingerprint" | "policyHash">,
+): string => seals.make("operation", operationParts(operation));
+
+/** Whether it was the policy, asked by a process of ours, that let this through. */
+export const allowedHolds = (
+  seals: Seals,
+  operation: Pick<Operation, "id" | "fingerprint" | "policyHash">,
+  seal: string | null,
+): boolean => seals.holds("operation", operationParts(operation), seal);
