@@ -8,6 +8,7 @@ import { freePort } from "../../src/app/demo/ports.js";
 import { startWorld, type World } from "../../src/app/demo/world.js";
 import { hostEnvironment } from "../../src/config/host.js";
 import { openDb } from "../../src/db/connect.js";
+import { counted } from "../../src/domain/text/counted.js";
 import { sealBlocks } from "../../src/ledger/index.js";
 import { demoShop } from "../../src/shop/index.js";
 import { waitFor } from "../support/wait.js";
@@ -282,7 +283,7 @@ describe("what it shows", () => {
     const read = `Intact: ${all} events, ${all - rest} of ${operations.length} operations and ${rest} of freezes, incidents and the policy.`;
     expect(blocks).toBe(0);
     expect(verified.stdout).toBe(
-      `${read} 0 blocks seal 0 events; ${all} not sealed yet. 1 decision with a seal of ours.\n`,
+      `${read} 0 blocks seal 0 events; ${all} not sealed yet. ${counted(of(/"type":"prepare"/), "decision")} with a seal of ours.\n`,
     );
 
     const { operations: done } = await json<{ operations: { id: string; providerRef: string }[] }>(
