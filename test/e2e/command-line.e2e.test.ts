@@ -281,10 +281,9 @@ describe("what it shows", () => {
     expect(verified).toMatchObject({ code: 0 });
     const { operations } = await json<{ operations: object[] }>("ops", "list");
     const read = `Intact: ${all} events, ${all - rest} of ${operations.length} operations and ${rest} of freezes, incidents and the policy.`;
+    const decisions = `${counted(of(/"type":"prepare"/), "decision")} with a seal of ours.`;
     expect(blocks).toBe(0);
-    expect(verified.stdout).toBe(
-      `${read} 0 blocks seal 0 events; ${all} not sealed yet. ${counted(of(/"type":"prepare"/), "decision")} with a seal of ours.\n`,
-    );
+    expect(verified.stdout).toBe(`${read} 0 blocks seal 0 events; ${all} not sealed yet. ${decisions}\n`);
 
     const { operations: done } = await json<{ operations: { id: string; providerRef: string }[] }>(
       "ops",
@@ -309,8 +308,21 @@ describe("what it shows", () => {
     const db = openDb({ url: world.databaseUrl, applicationName: "countersign-test", poolSize: 1 });
     expect(await sealBlocks(db).finally(() => db.close())).toBe(all);
     expect((await cs("audit", "verify")).stdout).toBe(
-      `${read} 1 block seals ${all} events; 0 not sealed yet.\n`,
+      `${read} 1 block seals ${all} events; 0 not sealed yet. ${decisions}\n`,
     );
+    // Without the secret that decides over seals it says that it looked at none.
+    const { SLACK_BOT_TOKEN: _token, ...without } = world.env;
+    expect(await run(["audit", "verify"], without)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(
+        "0 not sealed yet. Seals of decisions were not checked: set SEAL_SECRET",
+      ),
+    });
+    const other = { ...without, SEAL_SECRET: "of somebody else ".replaceAll(" ", "-").repeat(2) };
+    expect(await run(["audit", "verify"], other)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("it bears no seal of the policy's answer"),
+    });
     const told = (await cs("audit", "explain", id)).stdout;
     for (const part of [
       "the stored text has it",
