@@ -140,7 +140,7 @@ function promises(view: Explained, known: KnownNow): string[] {
           "What was sent can be called back at the provider by a person; once it shows as cancelled there, it ends as rejected.",
         ]
       : []),
-    `Contract ${operation.contractVersion}.`,
+    `That is what the provider promises, as contract ${operation.contractVersion} has it.`,
   ];
 }
 

@@ -102,7 +102,7 @@ describe("several findings about one payment", () => {
     expect(found).toHaveLength(2);
     for (const { id } of found) {
       expect(w.h.shown.touched).toContainEqual({ kind: "incident", id });
-      expect(await cardOf(id)).toMatch(/Left to refund\*.{0,80}£120\.00 GBP, as of .{5,30} UTC/u);
+      expect(await cardOf(id)).toMatch(/Left to refund\*.{0,80}£120\.00 GBP, as of .{5,90} UTC/u);
     }
   });
 });

@@ -192,7 +192,7 @@ describe("in quarantine, and nothing at the provider", () => {
           const card = readable(await desk.card("Incident: contradicting evidence"));
           return card.includes("has been settled since") ? card : undefined;
         });
-        expect(finding).toMatch(/\*Stands\*\s+done/u);
+        expect(finding).toMatch(/\*State now\*\s+done/u);
         expect(finding).not.toContain("Decide it anew");
         await house.assertAuditIntact();
       }),

@@ -17,6 +17,7 @@ import {
 } from "../../src/slack/cards/ops-cards.js";
 import { opsPost, outcomePost, replayedPost } from "../../src/slack/cards/posts.js";
 import { outcomeOf, resultOf, standingOf } from "../../src/slack/cards/sentences.js";
+import { localTime } from "../../src/slack/text/time.js";
 import { approvalViewOf, operationOf, TOM_REFUND } from "./support/views.js";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>
@@ -616,7 +617,7 @@ describe("an incident card", () => {
         undecided: [],
       } as const;
       const card = said(incidentCard({ ...facts, status: "open", closedBy: null }));
-      for (const words of [meaning, stands, "Stands"]) expect(card).toContain(words);
+      for (const words of [meaning, stands, "State now"]) expect(card).toContain(words);
       if (status !== "QUARANTINED") expect(card).not.toContain("Decide it anew");
       expect(said(incidentCard({ ...facts, status: "closed", closedBy: "system:reconcile" }))).toContain(
         "Closed by Countersign itself",
@@ -647,7 +648,7 @@ describe("an incident card", () => {
       }),
     );
     expect(open).toContain(
-      "nothing: £70.00 GBP more than was paid is refunded or set aside, as of 30 Nov 2026, 03:00 UTC",
+      `nothing: £70.00 GBP more than was paid is refunded or set aside, as of ${localTime(new Date("2026-11-30T03:00:00Z"))}`,
     );
     expect(open).toContain(
       `(\`${one.id}\`) rests on a person's word alone. Open the payment at the provider`,

@@ -9,7 +9,9 @@ const confirmed = (duplicates: readonly string[]) => operationOf({ status: "CONF
 
 describe("a refund that the provider shows twice", () => {
   test("says both in the thread", () => {
-    expect(outcomePost(confirmed(["£180.00 GBP (re_2)"])).text).toMatch(/Reference re_1\..*second refund/u);
+    expect(outcomePost(confirmed(["£180.00 GBP (re_2)"])).text).toMatch(
+      /^More was refunded than was asked for\. .*Reference re_1\..*second refund/u,
+    );
     expect(outcomePost(confirmed(["£180.00 GBP (re_2)"])).text).toContain(TWICE);
   });
 

@@ -16,14 +16,14 @@ import { INPUTS, VIEWS } from "../actions.js";
 import { note, ours, plain, type Row, rows, theirs } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { oneLine, withRef } from "../text/safe.js";
-import { localTime } from "../text/time.js";
+import { escapeWithin, oneLine, withRef } from "../text/safe.js";
+import { localTime, withLocalTimes } from "../text/time.js";
 import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
 import { incidentTitle } from "./incident-card.js";
 import { verbName } from "./ops-cards.js";
-import { furtherAskedBy, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+import { furtherAskedBy, type OperationFacts, outcomeOf, resultOf, whatOf } from "./sentences.js";
 
 export type Modal = ModalView & { readonly private_metadata: string };
 
@@ -227,7 +227,8 @@ export function resolveForm(
   const facts = [
     ...rows([...operationRows(operation), ...(asked === null ? [] : [providerRow(asked)])]),
     ...(asked === null || asked === "asking" ? [] : wordBlocks(operation, verb.verb, asked)),
-    theirs(verb.sentence, 1000),
+    // In the reader's time, as the card that this form was opened from.
+    ours(withLocalTimes(escapeWithin(oneLine(verb.sentence), 1000).text)),
   ];
   if (verb.never === true) return closed(verbName(verb.verb), facts);
   return form({
@@ -340,7 +341,7 @@ export function reopenForm(operation: OperationFacts, meta: FormMeta): Modal {
     meta,
     blocks: [
       ...rows(operationRows(operation)),
-      theirs(outcomeOf(operation), 1000),
+      theirs(resultOf(operation), 1000),
       note(
         operation.kind === "refund"
           ? "It waits for a person again, its amount counts as spent until it is settled anew, and nothing is sent by this."
@@ -420,11 +421,20 @@ export function approvalDetails(approval: Approval, operation: OperationFacts, t
       `${whatOf(approval.binding)} for ${withRef(approval.binding.customerName, approval.binding.customerRef)}`,
       1000,
     ),
-    ...(approval.state === "PENDING" ? [] : [theirs(outcomeOf(operation), 1000)]),
+    ...(approval.state === "PENDING" ? [] : [theirs(endOf(operation), 1000)]),
     ...parts
       .filter(([, text]) => text.trim() !== "")
       .flatMap(([label, text]) => [ours(`*${label.replace(/[<>&*]/gu, "")}*`), ...long(text)]),
   ]);
+}
+
+/** How it ended or stands; what it is stands above. */
+function endOf(operation: OperationFacts): string {
+  const said = outcomeOf(operation);
+  const what = `${whatOf(operation)}: `;
+  if (!said.startsWith(what)) return resultOf(operation);
+  const end = said.slice(what.length);
+  return `${end.charAt(0).toUpperCase()}${end.slice(1)}`;
 }
 
 const PART_MAX = 2_000;

@@ -2,7 +2,6 @@
 import type { KnownBlock } from "@slack/types";
 import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { assertNever } from "../../domain/assert-never.js";
-import { utcTime } from "../../domain/text/utc-time.js";
 import { ACTIONS } from "../actions.js";
 import {
   actions,
@@ -82,7 +81,7 @@ export function incidentCard(incident: IncidentView): Message {
       : [
           { label: "Operation", value: { theirs: whatOf(incident.operation) } },
           ...(incident.status === "open"
-            ? [{ label: "Stands", value: { theirs: standingOf(incident.operation) } }]
+            ? [{ label: "State now", value: { theirs: standingOf(incident.operation) } }]
             : []),
         ]),
     ...(incident.customer === null
@@ -90,7 +89,7 @@ export function incidentCard(incident: IncidentView): Message {
       : [{ label: "Customer", value: { theirs: withRef(incident.customer.name, incident.customer.ref) } }]),
     ...(incident.leftNow === undefined
       ? []
-      : [{ label: "Left to refund", value: { theirs: leftNowText(incident.leftNow) } }]),
+      : [{ label: "Left to refund", value: { ours: leftNowText(incident.leftNow) } }]),
     ...incident.detail
       // What was left when it was found is told only where nothing newer is.
       .filter(([label]) => incident.leftNow === undefined || label !== LEFT_THEN)
@@ -163,7 +162,7 @@ function closedBlocks({ closedBy, closedAt, closeReason }: IncidentView): KnownB
 }
 
 const leftNowText = ({ amountMinor, currency, at }: NonNullable<IncidentView["leftNow"]>): string =>
-  `${leftWords(amountMinor, currency)}${beyondWords(amountMinor, currency)}, as of ${utcTime(at)}`;
+  `${leftWords(amountMinor, currency)}${beyondWords(amountMinor, currency)}, as of ${localTime(at)}`;
 
 /** Of too much: whether it still is, and what of it nobody but a person vouches for. */
 function overdrawnWords({ leftNow, vouched = [] }: IncidentView): Partial<Rest> {

@@ -224,7 +224,7 @@ const ofPayment = (operationId: string | null): string =>
 const evidenceLines = (view: OperationView): string[] =>
   evidenceTold(view)
     .slice(-EVIDENCE_SHOWN)
-    .map(({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${esc(sentence, 400)}`);
+    .map(({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${withLocalTimes(esc(sentence, 400))}`);
 
 function verbAction(verb: "confirm" | "reject" | "retry"): string {
   switch (verb) {
@@ -265,7 +265,10 @@ function timelineText({ seq, at, what, by, second, votes, evidence }: TimelineEn
     const role = vote.role === null ? "" : ` (${esc(vote.role, 60)})`;
     return `${vote.verdict === "approved" ? "Approved" : "Denied"} by ${doerText(vote.person)}${role}${vote.at === null ? "" : `, ${localSecond(vote.at)}`}.`;
   });
-  return [who, ...[...voted, ...evidence.map((one) => esc(one))].map((line) => `      ${line}`)].join("\n");
+  return [
+    who,
+    ...[...voted, ...evidence.map((one) => withLocalTimes(esc(one)))].map((line) => `      ${line}`),
+  ].join("\n");
 }
 
 const doerText = (doer: Doer): string =>

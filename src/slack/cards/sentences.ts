@@ -223,10 +223,10 @@ export function askAgain({
   const press = occurrence > 1 ? " and press “This is a further refund” there" : "";
   switch (status) {
     case "DENIED":
-      return `To ask for it again, file a new ticket${press}: it then waits for an approval, and its card names this no.`;
+      return `To ask for this again, file a new ticket${press}. It waits for an approval then, and its card says who denied it and why.`;
     case "EXPIRED":
     case "VOIDED":
-      return `If it is still needed, file a new ticket${press}: it is judged anew.`;
+      return `If it is still needed, file a new ticket${press}. It is judged anew.`;
     default:
       return null;
   }
@@ -246,6 +246,7 @@ function confirmed(operation: OperationFacts): string {
   switch (operation.kind) {
     case "refund":
       return join([
+        operation.duplicates.length === 0 ? null : "More was refunded than was asked for.",
         `${done(`Refunded ${formatMoney(operation)} on order ${orderRef ?? "?"} to ${whom}`, result)}.`,
         reference,
         duplicatesOf(operation),
