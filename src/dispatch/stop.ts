@@ -69,10 +69,13 @@ export async function reportChanged(
  * or its payment's says. Asked before it is claimed and again before it is sent, whichever way it was claimed.
  */
 export async function changedByHand(ctx: DispatchCtx, operation: Operation): Promise<Authority> {
-  const told = await authorityOf(ctx, operation.id);
+  const [told, payment] = await Promise.all([
+    authorityOf(ctx, operation.id),
+    paymentProblems(ctx.db, operation.id),
+  ]);
   const identity = identityProblems(operation);
   if (identity.length > 0) return { ...told, problems: identity };
-  return { ...told, problems: [...told.problems, ...(await paymentProblems(ctx.db, operation.id))] };
+  return { ...told, problems: [...told.problems, ...payment] };
 }
 
 /** What came of it cannot be written down: where that is because somebody changed rows, on-call hears of them. */
