@@ -73,6 +73,7 @@ export async function startProcess(
     clock: systemClock,
     log,
   });
+  const seals = sealsOf(config.seals);
   const closers: (() => Promise<void>)[] = [() => tracer.stop(), goOnAfterRejections(log)];
   const close = async (): Promise<void> => {
     for (const step of closers.splice(0).reverse()) {
@@ -100,7 +101,7 @@ export async function startProcess(
     const policy = await watchPolicyFile({
       db,
       file: config.policyFile,
-      record: recordPolicyActivated,
+      record: recordPolicyActivated(seals),
       onActivated: (loaded) => log.info({ policy: loaded.hash }, "the changed policy file is in force"),
       onInvalid: (error) =>
         log.error({ err: error }, "the changed policy file is not valid; the one before it stays"),
@@ -145,7 +146,7 @@ export async function startProcess(
       metrics,
       tracer,
       worker,
-      seals: sealsOf(config.seals),
+      seals,
     });
     // The port is open before Slack has said hello: until then this process is not ready, or the first event would be lost.
     let slackHealth: () => { connected: boolean; detail: string } = () =>

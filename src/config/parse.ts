@@ -298,7 +298,7 @@ class Reader {
     if (token === null && !this.failed("SLACK_BOT_TOKEN")) {
       this.#fail(
         "SEAL_SECRET",
-        "SEAL_SECRET or SLACK_BOT_TOKEN is missing: people's decisions are sealed with it, and none counts without",
+        "SEAL_SECRET or SLACK_BOT_TOKEN is missing: decisions are sealed with it, and none counts without",
       );
     }
     return token;

@@ -10,7 +10,7 @@ import { type Canonical, canonicalJson } from "./canonical.js";
 import { CountersignError } from "./errors.js";
 
 /** What a seal is of. */
-export type SealedKind = "arrival" | "vote" | "resolution" | "operation";
+export type SealedKind = "arrival" | "vote" | "resolution" | "operation" | "policy";
 
 export interface Seals {
   /** @throws CountersignError `no_seal_secret` in a process that has none */

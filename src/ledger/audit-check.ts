@@ -33,6 +33,10 @@ export interface AuditedOperation {
   readonly firstClaimedAt: string | null;
   /** By the log in force when the policy last answered about it; null: the log did not tell of policies then. */
   readonly policyTold: string | null;
+  /** The event that told of that policy; null: none did. */
+  readonly policyEvent: { readonly body: string; readonly seq: number } | null;
+  /** The log tells of a policy anywhere. */
+  readonly policiesTold: boolean;
   /** That the policy allowed it by itself; null: people were asked, or it is older than seals. */
   readonly seal: string | null;
   readonly events: readonly AuditedEvent[];

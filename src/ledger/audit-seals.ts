@@ -8,9 +8,12 @@ import type { SqlRunner } from "../db/connect.js";
 import { isUnreadableValue } from "../db/sqlstate.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
 import type { Seals } from "../domain/seals.js";
+import { dataIn } from "./audit-check.js";
 import {
   allowedHolds,
+  policyHolds,
   resolutionHolds,
+  UNSEALED_ACTIVATION,
   UNSEALED_OPERATION,
   UNSEALED_RESOLUTION,
   UNSEALED_VOTE,
@@ -87,6 +90,12 @@ WHERE o.id > $1 AND EXISTS (SELECT 1 FROM operation_events e WHERE e.operation_i
   AND NOT (o.seal IS NULL AND ${toldBefore("e.operation_id = o.id AND e.seq = 1")})
 ORDER BY o.id LIMIT $2::int`;
 
+/** $1 last one seen, $2 rows. Policies that were put in force since decisions are sealed. */
+const POLICIES = `
+SELECT e.seq, e.body FROM operation_events e
+WHERE e.subject = 'policy' AND e.type = 'policy_activated' AND e.seq > $1::int AND e.at > ${SEALED_SINCE}
+ORDER BY e.seq LIMIT $2::int`;
+
 /** Appends what bears no seal of ours, at most `limit` of each kind; returns how many decisions were looked at. */
 export async function checkSeals(
   on: SqlRunner,
@@ -95,6 +104,7 @@ export async function checkSeals(
   limit: number,
 ): Promise<number> {
   const found = { broken, limit };
+  await checkPolicies(on, seals, broken);
   const counts = [
     await each<OperationRow>(on, "ledger.audit_operation_seals", OPERATIONS, found, (row) =>
       allowedHolds(
@@ -136,6 +146,22 @@ export async function checkSeals(
     }),
   ];
   return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Names policies of which nobody with our secret said that they are in force. Their number is that of changed files: a few. */
+async function checkPolicies(on: SqlRunner, seals: Seals, broken: BrokenLink[]): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await on.sql<{ seq: number; body: string }>("ledger.audit_policy_seals", POLICIES, [
+      after,
+      AT_A_TIME,
+    ]);
+    for (const { seq, body } of rows) {
+      after = seq;
+      if (policyHolds(seals, dataIn(body), seq)) continue;
+      broken.push({ what: "subject", where: "policy", operationId: null, seq, problem: UNSEALED_ACTIVATION });
+    }
+    if (rows.length === 0) return;
+  }
 }
 
 /** Every row of one statement, a page at a time. A value that cannot be read is named as one, and ends it. */

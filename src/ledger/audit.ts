@@ -72,6 +72,8 @@ interface JoinedRow extends OperationRow {
   reserved_minor: bigint;
   first_claimed_text: string | null;
   policy_told: string | null;
+  policy_seq: number | null;
+  policies_told: boolean;
   seal: string | null;
   event_id: bigint | null;
   seq: number;
@@ -89,11 +91,12 @@ interface JoinedRow extends OperationRow {
 /** One statement, so that an operation and its events are of one moment. */
 const withEvents = (operations: string): string => `
 SELECT ${operationColumns("o")}, o.event_count, o.head_hash, o.reserved_minor, o.seal, ${utcMicros("o.first_claimed_at")} AS first_claimed_text, p.policy_told,
+       p.policy_seq, EXISTS (SELECT 1 FROM operation_events x WHERE x.subject = 'policy') AS policies_told,
        e.id AS event_id, e.seq, ${utcMicros("e.at")} AS at_text, e.type,
        e.from_status, e.to_status, e.actor, e.attempt, e.body, e.prev_hash, e.hash
 FROM (${operations}) o
 LEFT JOIN LATERAL (
-  SELECT p.body AS policy_told FROM operation_events p
+  SELECT p.body AS policy_told, p.seq AS policy_seq FROM operation_events p
   WHERE p.subject = 'policy' AND p.id < (
     SELECT d.id FROM operation_events d WHERE d.operation_id = o.id AND d.type IN ('prepare', 'hold', 'release') ORDER BY d.seq DESC LIMIT 1)
   ORDER BY p.seq DESC LIMIT 1
@@ -147,6 +150,11 @@ function auditedOf(first: JoinedRow, rows: readonly JoinedRow[]): AuditedOperati
     reservedMinor: first.reserved_minor,
     firstClaimedAt: first.first_claimed_text,
     policyTold: first.policy_told === null ? null : policyIn(first.policy_told),
+    policyEvent:
+      first.policy_told === null || first.policy_seq === null
+        ? null
+        : { body: first.policy_told, seq: first.policy_seq },
+    policiesTold: first.policies_told,
     seal: first.seal,
     events: rows.flatMap((row) => (row.event_id === null ? [] : [toEvent(row, row.event_id)])),
   };

@@ -17,6 +17,7 @@ import {
   type AuditedOperation,
   checkOperation,
   coolingOffEnd,
+  dataIn,
   dataOf,
   decidedBy,
   NOT_CANONICAL,
@@ -25,8 +26,10 @@ import { chainOfSubject } from "./audit-subjects.js";
 import { type Release, releaseOf } from "./authority-release.js";
 import {
   allowedHolds,
+  policyHolds,
   resolutionHolds,
   UNSEALED_OPERATION,
+  UNSEALED_POLICY,
   UNSEALED_RESOLUTION,
   UNSEALED_VOTE,
   voteHolds,
@@ -61,6 +64,7 @@ export async function authorityOf(
       ...earlyClaims(events),
       ...retryProblems(events),
       ...(await retrySealProblems(on, seals, audited)),
+      ...policySealProblems(seals, audited),
     ];
     // What was never held has nobody's approval to look for; a release that was taken out of the log is in what the chain says.
     const release = events.findLast(({ type }) => type === "release");
@@ -148,6 +152,13 @@ async function retrySealProblems(
     given.operationVersion === BigInt(told?.seq ?? -1) &&
     resolutionHolds(seals, given);
   return fits ? [] : [UNSEALED_RESOLUTION];
+}
+
+/** The policy that it was decided under is one that a process of ours put in force. */
+function policySealProblems(seals: Seals, { policyEvent, policiesTold }: AuditedOperation): string[] {
+  const sealed =
+    policyEvent === null ? !policiesTold : policyHolds(seals, dataIn(policyEvent.body), policyEvent.seq);
+  return sealed ? [] : [UNSEALED_POLICY];
 }
 
 /** What nobody was asked about was let through by the policy, asked by a process of ours. */

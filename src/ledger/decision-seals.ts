@@ -1,11 +1,15 @@
 /**
- * What the seals of decisions are made of: of a vote that approves, of on-call's decisions, of what the policy let through by itself.
+ * What the seals of decisions are made of: of a vote that approves, of on-call's decisions, of what the policy let through by itself,
+ * and of which policy that is.
  *
  * 1. A vote is bound to its approval, to what that was asked for (operation, fingerprint, binding, role, people) and to its voter.
  * 2. A decision of on-call is bound to its operation, its verb, who gave it, whether it waits for a second person, who agreed, and the
  *    version of the operation that it was given for. It is sealed anew with the agreement, and only where the proposal's own seal held.
- * 3. A no needs none: nothing leaves by it.
+ * 3. A policy that is put in force is bound to its place in the log: one of long ago is not in force again by being copied.
+ * 4. A no needs none: nothing leaves by it.
  */
+
+import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
 import type { Seals } from "../domain/seals.js";
 import type { Resolution } from "./types.js";
@@ -13,6 +17,8 @@ import type { Resolution } from "./types.js";
 /** What is said where a seal is missing or does not hold. Before there were seals none was made. */
 export const UNSEALED_VOTE = "a vote about it bears no seal of ours";
 export const UNSEALED_RESOLUTION = "a person's decision about it bears no seal of ours";
+export const UNSEALED_ACTIVATION = "a policy was put in force without a seal of ours";
+export const UNSEALED_POLICY = "the policy that it was decided under was put in force without a seal of ours";
 export const UNSEALED_OPERATION = "it bears no seal of the policy's answer";
 
 /** A yes, as it is sealed. */
@@ -94,3 +100,26 @@ export const allowedHolds = (
   operation: Pick<Operation, "id" | "fingerprint" | "policyHash">,
   seal: string | null,
 ): boolean => seals.holds("operation", operationParts(operation), seal);
+
+/** A policy that is put in force, as its event tells it. */
+export interface SealedPolicy {
+  readonly policy: string;
+  readonly text: string;
+  /** Of the event in the log of policies. */
+  readonly seq: number;
+}
+
+/** The seal of a policy that comes into force. */
+export const sealPolicy = (seals: Seals, { policy, text, seq }: SealedPolicy): string =>
+  seals.make("policy", [policy, text, seq]);
+
+/** Whether a process of ours put this policy in force, at this place of the log. `data` is its event's. */
+export function policyHolds(seals: Seals, data: JsonObject, seq: number): boolean {
+  const { policy, text, seal } = data;
+  return (
+    typeof policy === "string" &&
+    typeof text === "string" &&
+    typeof seal === "string" &&
+    seals.holds("policy", [policy, text, seq], seal)
+  );
+}

@@ -6,7 +6,9 @@
 import type { Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import type { Actor } from "../domain/operation.js";
+import type { Seals } from "../domain/seals.js";
 import { dataIn } from "./audit-check.js";
+import { sealPolicy } from "./decision-seals.js";
 import { eventHash } from "./event-sql.js";
 import { canonicalData } from "./json.js";
 import { actorName } from "./subjects.js";
@@ -81,20 +83,27 @@ export const actorOf = (by: string): Actor => (by.startsWith("system:") ? (by as
 
 /** The policy that the log told of last, as text: an event that somebody made unreadable keeps no policy from being activated. */
 const LAST_POLICY = `
-SELECT e.body FROM operation_events e WHERE e.subject = 'policy'
-  AND e.seq = (SELECT event_count FROM audit_heads WHERE subject = 'policy')`;
+SELECT h.event_count, e.body FROM audit_heads h
+LEFT JOIN operation_events e ON e.subject = 'policy' AND e.seq = h.event_count WHERE h.subject = 'policy'`;
 
-/** Records which policy is in force, unless the log says so already. Call in the transaction that makes it the active one. */
-export async function recordPolicyActivated(
-  tx: Tx,
-  policy: { hash: string; textHash: string },
-): Promise<void> {
-  const [last] = await tx.sql<{ body: string }>("ledger.last_policy", LAST_POLICY);
-  if (last !== undefined && dataIn(last.body)["policy"] === policy.hash) return;
-  await recordSubjectEvent(tx, {
-    subject: "policy",
-    type: "policy_activated",
-    actor: "system:policy",
-    data: { policy: policy.hash, text: policy.textHash },
-  });
-}
+/**
+ * Tells the log which policy is in force, sealed, unless it says so already, sealed with the secret of this process. Call in the
+ * transaction that makes it the active one, which others that do the same wait for.
+ */
+export const recordPolicyActivated =
+  (seals: Seals) =>
+  async (tx: Tx, { hash: policy, textHash: text }: { hash: string; textHash: string }): Promise<void> => {
+    const [last] = await tx.sql<{ event_count: number; body: string | null }>(
+      "ledger.last_policy",
+      LAST_POLICY,
+    );
+    const seq = last?.event_count ?? 0;
+    const told = dataIn(last?.body ?? "");
+    if (told["policy"] === policy && told["seal"] === sealPolicy(seals, { policy, text, seq })) return;
+    await recordSubjectEvent(tx, {
+      subject: "policy",
+      type: "policy_activated",
+      actor: "system:policy",
+      data: { policy, text, seal: sealPolicy(seals, { policy, text, seq: seq + 1 }) },
+    });
+  };

@@ -132,7 +132,7 @@ let id: OperationId;
 /** A refund that a supervisor approved and the provider made. */
 beforeEach(async () => {
   w = await build(database.db);
-  await activatePolicy(database.db, readPolicyText(POLICY, "policy"), recordPolicyActivated);
+  await activatePolicy(database.db, readPolicyText(POLICY, "policy"), recordPolicyActivated(SEALS));
   await w.order({ ref: "ORD-1", captured: 20_000 });
   await w.order({ ref: "ORD-2", captured: 20_000 });
   const held = await w.ask("ORD-1", 6_000n);
@@ -307,7 +307,7 @@ describe("a column changed by hand", () => {
       "    totals: []",
       "    totals: []\n    coolingOffMinutes: { GBP: { above: 100, minutes: 30 } }",
     );
-    await activatePolicy(database.db, readPolicyText(policy, "policy"), recordPolicyActivated);
+    await activatePolicy(database.db, readPolicyText(policy, "policy"), recordPolicyActivated(SEALS));
     const waits = await w.prepared("ORD-2", 1_000n);
     expect(await w.look(w.worker("w"), waits)).toMatchObject({ status: "PREPARED", attempts: 0 });
     await database.db.sql(undefined, "UPDATE operations SET not_before = NULL WHERE id = $1", [waits]);

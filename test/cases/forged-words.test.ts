@@ -8,10 +8,11 @@ import { type DispatchCtx, drive, sendClaimed } from "../../src/dispatch/index.j
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { type Seals, sealsWith } from "../../src/domain/seals.js";
-import { sendAuthorised, verifyAudit } from "../../src/ledger/index.js";
+import { recordPolicyActivated, sendAuthorised, verifyAudit } from "../../src/ledger/index.js";
 import { type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
+import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { reconcileOne } from "../../src/reconcile/index.js";
-import { type Harness, type Held, harness } from "../approvals/harness.js";
+import { type Harness, type Held, harness, POLICY } from "../approvals/harness.js";
 import { approvalAt, current, moveClock, onlyApproval, operationAt } from "../approvals/steps.js";
 import { form } from "../ops/forms.js";
 import { type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
@@ -220,6 +221,49 @@ describe("what the policy lets through by itself", () => {
     expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
     expect(await drive(w.dispatch, own)).toMatchObject({ status: "CONFIRMED" });
     expect(await committed()).toBe(1);
+  });
+});
+
+describe("a policy that nobody put in force, its log and all", () => {
+  const WIDE = readPolicyText(POLICY.replace("auto:  { GBP: 5000,", "auto:  { GBP: 90000,"), "wide.yaml");
+  const OURS = readPolicyText(POLICY, "policy.yaml");
+  const activate = (policy: typeof WIDE, seals: Seals) =>
+    activatePolicy(database.db, policy, recordPolicyActivated(seals));
+
+  it("lets nothing out: what it allows is not sent; under ours it is asked about", async () => {
+    await activate(OURS, SEALS);
+    await activate(WIDE, FORGED);
+    const id = operationAt(await ask(18_000n), 0);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    expect(await problems(null)).toEqual([]);
+    expect(await problems(SEALS)).toEqual(["a policy was put in force without a seal of ours"]);
+    await nothingLeaves(id);
+    await activate(OURS, SEALS);
+    expect((await ask(17_000n)).outcomes.map(({ outcome }) => outcome)).toEqual(["held"]);
+  });
+
+  it("with the seal that it had when it was in force: what it allows is not sent", async () => {
+    await activate(WIDE, SEALS);
+    const [row] = await database.db.sql<{ seal: string }>(
+      undefined,
+      "SELECT body::jsonb #>> '{data,seal}' AS seal FROM operation_events WHERE subject = 'policy'",
+    );
+    await activate(OURS, SEALS);
+    await activate(WIDE, { make: () => row?.seal ?? "", holds: () => true });
+    await nothingLeaves(operationAt(await ask(18_000n), 0));
+  });
+
+  it("is told again by a process with a new secret, once; what is decided then is sent when the one before is gone", async () => {
+    const told = async (): Promise<number> =>
+      (await database.db.sql(undefined, "SELECT 1 FROM operation_events WHERE subject = 'policy'")).length;
+    const next = sealsWith({ secret: "the next", accepted: ["the secret of the tests"] });
+    for (const seals of [SEALS, SEALS, next, next]) await activate(OURS, seals);
+    expect(await told()).toBe(2);
+    const world = await harness(database.db, next);
+    const id = operationAt(await world.turn(await world.ticket(), [{ order: "ORD-1", amount: 2_000n }]), 0);
+    expect(await drive(worker(sealsWith({ secret: "the next" })), id)).toMatchObject({ status: "CONFIRMED" });
+    expect(await committed()).toBe(1);
+    expect(await problems(next)).toEqual([]);
   });
 });
 

@@ -11,6 +11,7 @@ import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { type Held, POLICY } from "../approvals/harness.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { SEALS } from "../support/ledger-world.js";
 import { waitFor } from "../support/wait.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
@@ -93,7 +94,7 @@ it("whatever they do at once, nobody is told that a row was changed, and what wa
   for (let n = 1; n <= ORDERS; n += 1) await w.order({ ref: `ORD-${n}`, captured: 2_000_000 });
   const other = openDb({ url: database.url, applicationName: "test-other", poolSize: 6 });
   const activate = (text: string) =>
-    activatePolicy(database.db, readPolicyText(text, "policy.yaml"), recordPolicyActivated);
+    activatePolicy(database.db, readPolicyText(text, "policy.yaml"), recordPolicyActivated(SEALS));
   try {
     const ledger = w.h.ctx.ledger;
     const workers = [w.worker("one"), w.worker("two", other)].map((worker) =>

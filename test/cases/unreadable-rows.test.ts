@@ -12,6 +12,7 @@ import { onlyApproval, operationAt } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
+import { SEALS } from "../support/ledger-world.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
 
 const database = withDatabase();
@@ -84,7 +85,8 @@ describe("an event that is no JSON any more", () => {
   it("of the policy: another one is activated all the same, and told of", async () => {
     const told = async () =>
       (await w.db.sql(undefined, "SELECT 1 FROM operation_events WHERE subject = 'policy'")).length;
-    const activate = (hash: string) => w.db.tx((tx) => recordPolicyActivated(tx, { hash, textHash: "t" }));
+    const activate = (hash: string) =>
+      w.db.tx((tx) => recordPolicyActivated(SEALS)(tx, { hash, textHash: "t" }));
     await activate("p1");
     await activate("p1");
     const before = await told();

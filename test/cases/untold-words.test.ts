@@ -26,6 +26,7 @@ import { type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
+import { SEALS } from "../support/ledger-world.js";
 
 const database = withDatabase({ poolSize: 12 });
 const payments = withPaymentsSandbox();
@@ -228,7 +229,7 @@ describe("a freeze switch that was deleted in the database", () => {
 
 describe("the policy in force", () => {
   it("changed in the row to an older, wider one: what it lets through is not sent", async () => {
-    const record = recordPolicyActivated;
+    const record = recordPolicyActivated(SEALS);
     await activatePolicy(database.db, readPolicyText(CLERK_POLICY, "wide.yaml"), record);
     await activatePolicy(database.db, readPolicyText(POLICY, "policy.yaml"), record);
     const wide = readPolicyText(CLERK_POLICY, "wide.yaml").hash;
@@ -241,7 +242,7 @@ describe("the policy in force", () => {
   });
 
   it("changed by a person between proposal, release and claim stops nothing that was decided under it", async () => {
-    const record = recordPolicyActivated;
+    const record = recordPolicyActivated(SEALS);
     await activatePolicy(database.db, readPolicyText(CLERK_POLICY, "wide.yaml"), record);
     const call = await held();
     await activatePolicy(database.db, readPolicyText(POLICY, "policy.yaml"), record);

@@ -229,7 +229,7 @@ describe("secrets", () => {
       "planted-seal-of-long-ago",
     ]);
     expect(problemsOf({}, ["seals"])).toEqual([
-      "SEAL_SECRET or SLACK_BOT_TOKEN is missing: people's decisions are sealed with it, and none counts without",
+      "SEAL_SECRET or SLACK_BOT_TOKEN is missing: decisions are sealed with it, and none counts without",
     ]);
     expect(problemsOf({ ...WHOLE, SEAL_SECRET: "short" }, ["seals"])).toEqual([
       "SEAL_SECRET must have at least 32 characters",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as ledger from "../../src/ledger/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { withDatabase } from "../support/database.js";
-import { OPEN_POLICY, putRun, refund } from "../support/ledger-world.js";
+import { OPEN_POLICY, putRun, refund, SEALS } from "../support/ledger-world.js";
 import { HOLDING_POLICY, inState, intact, openShop, prepare, prepared } from "./scene.js";
 
 const database = withDatabase();
@@ -182,10 +182,14 @@ describe("freeze switches, incidents and the policy", () => {
   async function busyNight(): Promise<{ closed: string; open: string }> {
     const ctx = await openShop(database.db);
     for (const text of [OPEN_POLICY, HOLDING_POLICY]) {
-      await activatePolicy(ctx.db, readPolicyText(text, "policy"), ledger.recordPolicyActivated);
+      await activatePolicy(ctx.db, readPolicyText(text, "policy"), ledger.recordPolicyActivated(SEALS));
     }
     // The same policy again, as every start activates it, is no news.
-    await activatePolicy(ctx.db, readPolicyText(HOLDING_POLICY, "policy"), ledger.recordPolicyActivated);
+    await activatePolicy(
+      ctx.db,
+      readPolicyText(HOLDING_POLICY, "policy"),
+      ledger.recordPolicyActivated(SEALS),
+    );
     await ledger.freeze(ctx, { kind: "refund", by: "U_ONC1", reason: "Tom says it is odd" });
     await ledger.askThaw(ctx, { kind: "refund", by: "U_ONC1", withinMs: 60_000 });
     await ledger.thaw(ctx, { kind: "refund", by: "U_ONC2" });

@@ -5,7 +5,7 @@ import type { Judge } from "../../src/domain/ports/judge.js";
 import * as ledger from "../../src/ledger/index.js";
 import { activatePolicy, makeJudge, readPolicyText } from "../../src/policy/index.js";
 import { withDatabase } from "../support/database.js";
-import { OPEN_POLICY, putRun, refund } from "../support/ledger-world.js";
+import { OPEN_POLICY, putRun, refund, SEALS } from "../support/ledger-world.js";
 import { waitFor } from "../support/wait.js";
 import { openShop } from "./scene.js";
 
@@ -13,7 +13,7 @@ const database = withDatabase({ poolSize: 6 });
 const SOME_HELD = OPEN_POLICY.replace("auto: { GBP: 100000", "auto: { GBP: 3000");
 
 const activate = (text: string) =>
-  activatePolicy(database.db, readPolicyText(text, "test.yaml"), ledger.recordPolicyActivated);
+  activatePolicy(database.db, readPolicyText(text, "test.yaml"), ledger.recordPolicyActivated(SEALS));
 /** Whether the activation waits for the turn. */
 const waits = async (): Promise<boolean> =>
   (

@@ -3,6 +3,7 @@ import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_KINDS, type OperationKind } from "../../domain/operation.js";
 import { recordPolicyActivated } from "../../ledger/index.js";
 import { checkPolicyFile, explainDecision, explanationJson, watchPolicyFile } from "../../policy/index.js";
+import { sealsOf } from "../compose/seals.js";
 import { CommandFailure, EXIT_BAD_USAGE, EXIT_CHECK_FAILED } from "../exit.js";
 import { print, printJson } from "../output.js";
 import { withDb } from "./open.js";
@@ -31,9 +32,13 @@ export async function explain(options: {
   if (kind === "refund" && options.amount === undefined) {
     throw new CommandFailure("A refund needs --amount in minor units.", EXIT_BAD_USAGE);
   }
-  const { policyFile } = parseConfig([]);
+  const { policyFile, seals } = parseConfig(["seals"]);
   await withDb(async (db) => {
-    const watch = await watchPolicyFile({ db, file: policyFile, record: recordPolicyActivated });
+    const watch = await watchPolicyFile({
+      db,
+      file: policyFile,
+      record: recordPolicyActivated(sealsOf(seals)),
+    });
     await watch.stop();
     const explanation = await explainDecision(db, {
       kind,

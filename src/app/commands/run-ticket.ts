@@ -38,7 +38,12 @@ export async function runTicket(reference: string): Promise<void> {
     fields: { roles: "cli" },
   });
   await withDb(async (db) => {
-    const policy = await watchPolicyFile({ db, file: config.policyFile, record: recordPolicyActivated });
+    const seals = sealsOf(config.seals);
+    const policy = await watchPolicyFile({
+      db,
+      file: config.policyFile,
+      record: recordPolicyActivated(seals),
+    });
     const payments = createPayments({
       secretKey: config.payments.secretKey.reveal(),
       apiUrl: config.payments.apiUrl,
@@ -57,7 +62,7 @@ export async function runTicket(reference: string): Promise<void> {
         metrics: createMetrics({ processMetrics: false }),
         tracer: NO_TRACER,
         worker: `${os.hostname()}:${process.pid}`,
-        seals: sealsOf(config.seals),
+        seals,
       });
       const ticket = await findTicket(db, reference);
       if (ticket === null)
