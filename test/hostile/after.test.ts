@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import { quarantineWords } from "../../src/domain/quarantine-words.js";
-import { closeIncident } from "../../src/ledger/index.js";
+import { closeIncident, resolve } from "../../src/ledger/index.js";
 import { createPayments, type Payments } from "../../src/payments/index.js";
 import { type ReconcileCtx, sweepOrphans } from "../../src/reconcile/index.js";
 import { incidentCard } from "../../src/slack/cards/incident-card.js";
@@ -127,4 +127,37 @@ it("a refund that an answer puts on another payment, and no list on its own: the
     `${refund?.id} of £20.00 GBP on pi_ORD-2, which differs in payment.`,
   );
   expect(made()).toHaveLength(1);
+});
+
+it("a refund whose id has no prefix is one operation's: a person who names it for another is refused", async () => {
+  provider.misbehave("pi_ORD-1", {
+    ...provider.manners("pi_ORD-1"),
+    commit: (one) => ({ ...one, id: "rf-100" }),
+  });
+  const first = await w.work(worker(), await w.prepared("ORD-1", 2_000n));
+  expect(first).toMatchObject({ status: "CONFIRMED", providerRef: "rf-100" });
+  provider.misbehave("pi_ORD-2", {
+    commits: false,
+    post: ({ answer }) => void answer.socket?.destroy(),
+    list: ({ json }) => json(200, { object: "list", has_more: false, data: [] }),
+  });
+  const parked = await w.work(worker(), await w.prepared("ORD-2", 2_000n));
+  const named = (evidenceRef: string, by: string) =>
+    resolve(worker(), {
+      operationId: parked.id,
+      expectedVersion: parked.version,
+      verb: "confirm",
+      by,
+      reason: "They say it is done.",
+      evidenceRef,
+      probe: { says: "absent" },
+      needsSecond: false,
+      secondWithinMs: 60_000,
+    });
+  expect(await named("rf-100", "U_ONC1")).toMatchObject({
+    outcome: "not_safe",
+    code: "anothers_effect",
+    other: first.id,
+  });
+  expect(await named("bank transfer 4711", "U_ONC1")).toMatchObject({ outcome: "applied" });
 });
