@@ -59,7 +59,15 @@ export async function listRefunds(
     const list = readJson(refundListSchema, exchange.body ?? "");
     if (list === null) return unreadable();
     const before = found.size;
-    for (const refund of list.data) found.set(refund.id, refundEffect(refund, targetOf(query)));
+    for (const refund of list.data) {
+      const effect = refundEffect(refund, targetOf(query));
+      const key = "paymentIntent" in query ? effect.ref : `${effect.ref} ${effect.target}`;
+      const known = found.get(key);
+      // Between two pages a refund may move on; it does not become another one.
+      if ("paymentIntent" in query && known !== undefined && isAnother(known, effect))
+        return twice(effect.ref);
+      found.set(key, effect);
+    }
     if (found.size > MAX_LISTED) return tooLong();
     if (!list.has_more) return complete(ctx, onlyOf(query, found));
     const last = list.data.at(-1);
@@ -75,6 +83,18 @@ const tooLong = (): FailedRead => ({
   read: "failed",
   reason: "pagination",
   detail: "The provider's list has too many pages.",
+});
+
+const isAnother = (one: ProviderEffect, other: ProviderEffect): boolean =>
+  one.operationId !== other.operationId ||
+  one.amountMinor !== other.amountMinor ||
+  one.currency !== other.currency ||
+  one.target !== other.target;
+
+const twice = (ref: string): FailedRead => ({
+  read: "failed",
+  reason: "unreadable_answer",
+  detail: `The provider's list shows two different refunds as ${ref}.`,
 });
 
 const targetOf = (query: RefundQuery): string => ("paymentIntent" in query ? query.paymentIntent : "");

@@ -161,3 +161,20 @@ it("a refund whose id has no prefix is one operation's: a person who names it fo
   });
   expect(await named("bank transfer 4711", "U_ONC1")).toMatchObject({ outcome: "applied" });
 });
+
+it("a list that shows two refunds under one id says nothing: who decides is not told that nothing is listed", async () => {
+  provider.misbehave("pi_ORD-1", {
+    post: ({ answer }) => void answer.socket?.destroy(),
+    list: ({ json, refunds }) => {
+      const [ours] = refunds;
+      const other = { ...ours, amount: 300, metadata: { operation_id: "op_else" } };
+      json(200, { object: "list", has_more: false, data: ours === undefined ? [] : [ours, other] });
+    },
+  });
+  const parked = await w.work(worker(), await w.prepared("ORD-1", 2_000n));
+  const [ours] = provider.made("pi_ORD-1");
+  expect(parked).toMatchObject({ status: "QUARANTINED" });
+  expect(quarantineWords(parked.quarantineReason ?? "")).toContain(
+    `shows two different refunds as ${ours?.id}`,
+  );
+});

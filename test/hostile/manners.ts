@@ -385,6 +385,19 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   },
   // Lists. The key is safe for a day, so that an unreadable list is answered by the same request again.
   {
+    what: "a list that shows another operation's refund under the id of ours, for good",
+    manners: {
+      post: always(cut),
+      list: (heard) =>
+        list(
+          heard,
+          [...heard.refunds, { ...heard.refunds[0], amount: 300, metadata: { operation_id: "op_else" } }],
+          false,
+        ),
+    },
+    ends: PERSON,
+  },
+  {
     what: "a list that repeats its page for ever",
     manners: lostAnd((heard) => list(heard, heard.refunds, true)),
     ends: READ_BACK,
