@@ -5,7 +5,8 @@
  * 2. Nothing is sent again unless a repeated key is safe now, or nothing sent before can still commit.
  * 3. An empty lookup is "unknown" unless the contract makes it terminal.
  * 4. Every path that cannot end by itself ends with a person.
- * 5. What had ended is not sent again by a machine: whoever ended it, or was told of the end, may have paid otherwise since.
+ * 5. What had ended and is open again is settled by what the provider shows, or by a person: whoever was told of its end may have paid
+ *    otherwise since, so no machine sends it again.
  */
 import { assertNever } from "./assert-never.js";
 import type { EffectContract } from "./contract.js";
@@ -102,9 +103,14 @@ export const absenceIsTerminal = (
 
 /** The one legal move. */
 export function recover(input: RecoveryInput): Move {
-  const move = byEvidence(input);
-  const sends = move.do === "send_again" || move.do === "prepare_again";
-  return input.endedBefore && sends ? quarantine("ended_before", "") : move;
+  return input.endedBefore ? endedBefore(input) : byEvidence(input);
+}
+
+/** Only what the provider shows settles it: that nothing is shown sends nothing, and ends nothing a second time. */
+function endedBefore(input: RecoveryInput): Move {
+  const { says } = input.evidence;
+  if (says === "absent" || (says === "unknown" && overdue(input))) return quarantine("ended_before", "");
+  return says === "unknown" ? { do: "later", why: input.evidence.reason } : byEvidence(input);
 }
 
 function byEvidence(input: RecoveryInput): Move {

@@ -229,18 +229,16 @@ describe("verdicts of attempts in recovery", () => {
     }
   });
 
-  it("what had ended is a person's wherever it would be sent, and ends by evidence as ever", () => {
+  it("what had ended is a person's where nothing is shown, and ends by what is", () => {
     const proven: AttemptFact = { number: 1, verdict: "not_executed", code: "rate_limit" };
-    for (const [attempts, evidence] of [
-      [[open], EVIDENCE.absent],
-      [[open], EVIDENCE.down],
-      [[proven], EVIDENCE.absent],
-    ] as const) {
-      expect(["send_again", "prepare_again"]).toContain(recover(input({ attempts, evidence })).do);
-      expect(recover(input({ attempts, evidence, endedBefore: true }))).toMatchObject({
-        do: "quarantine",
-        reason: "ended_before",
-      });
+    const refused: AttemptFact = { number: 1, verdict: "rejected", code: "charge_disputed" };
+    const again = { endedBefore: true, unknownSince: ago(2 * HOUR) };
+    const parked = { do: "quarantine", reason: "ended_before" };
+    for (const attempt of [open, proven, refused]) {
+      const attempts = [attempt];
+      expect(recover(input({ attempts, endedBefore: true }))).toMatchObject(parked);
+      expect(recover(input({ attempts, evidence: EVIDENCE.down, endedBefore: true })).do).toBe("later");
+      expect(recover(input({ attempts, evidence: EVIDENCE.down, ...again }))).toMatchObject(parked);
     }
     expect(recover(input({ evidence: EVIDENCE.committed, endedBefore: true })).do).toBe("confirm");
     expect(recover(input({ evidence: EVIDENCE.failed, endedBefore: true })).do).toBe("reject");
