@@ -43,7 +43,7 @@ const COMPARED_LIMIT = 50;
 const COMPARED_EVERY_MS = 24 * 3_600_000;
 
 export interface SweepResult {
-  /** false: the provider's list could not be read, and nothing was judged. */
+  /** false: the provider's list of everything could not be read; payments were read in their turn all the same. */
   readonly read: boolean;
   readonly effects: number;
   readonly orphans: number;
@@ -61,35 +61,52 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
   );
   if (clock === undefined) throw new Error("the database gave no time");
   const listing = await ctx.provider.listSince(clock.since, { timeoutMs: ctx.timing.providerTimeoutMs });
-  if (listing.read === "failed") {
+  if (listing.read === "failed")
     ctx.log.warn(
       { reason: listing.reason },
-      "the provider's list could not be read; the books are compared later",
+      "the provider's list of everything could not be read; payments are read one by one, each in its turn",
     );
-    return { read: false, effects: 0, orphans: 0, missing: 0, compared: 0 };
+  const found =
+    listing.read === "failed"
+      ? { effects: 0, orphans: 0, missing: 0 }
+      : await compareRecent(ctx, clock.since, listing.effects);
+  let { orphans, missing } = found;
+  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
+  for (const paymentIntent of whole) {
+    const one = await comparePayment(ctx, paymentIntent);
+    orphans += one.orphans;
+    missing += one.missing;
   }
-  await tellOpen(ctx, listing.effects);
+  return {
+    read: listing.read === "complete",
+    effects: found.effects,
+    orphans,
+    missing,
+    compared: whole.length,
+  };
+}
+
+/** Everything that the provider made within the window. */
+async function compareRecent(
+  ctx: ReconcileCtx,
+  since: Date,
+  effects: readonly ProviderEffect[],
+): Promise<Pick<SweepResult, "effects" | "orphans" | "missing">> {
+  await tellOpen(ctx, effects);
   let orphans = 0;
   const touched = new Set<string>();
-  for (const effect of listing.effects) {
+  for (const effect of effects) {
     if (!(await isOrphan(ctx, effect))) continue;
     orphans += 1;
     if (effect.kind === "refund") touched.add(effect.target);
   }
   // The payment's own list tells how much is gone, or is there again.
-  const refunds = listing.effects.filter(({ kind }) => kind === "refund");
+  const refunds = effects.filter(({ kind }) => kind === "refund");
   for (const paymentIntent of await paymentsWithNews(ctx.db, refunds)) touched.add(paymentIntent);
   for (const paymentIntent of touched) {
     await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
   }
-  let missing = await missingEffects(ctx, { since: clock.since }, listing.effects);
-  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
-  for (const paymentIntent of whole) {
-    const found = await comparePayment(ctx, paymentIntent);
-    orphans += found.orphans;
-    missing += found.missing;
-  }
-  return { read: true, effects: listing.effects.length, orphans, missing, compared: whole.length };
+  return { effects: effects.length, orphans, missing: await missingEffects(ctx, { since }, effects) };
 }
 
 /** One payment's whole list, held against everything that we have of it. */

@@ -178,3 +178,21 @@ it("a list that shows two refunds under one id says nothing: who decides is not 
     `shows two different refunds as ${ours?.id}`,
   );
 });
+
+it.each([
+  ["no such path", 404, { error: { type: "invalid_request_error", code: "not_found" } }],
+  [
+    "a refund in it that nobody can read",
+    200,
+    { object: "list", has_more: false, data: [{ id: "re_odd", object: "refund" }] },
+  ],
+])(
+  "a list of everything that cannot be read (%s) keeps no payment from being compared in its turn",
+  async (_why, status, body) => {
+    const { id, refund } = await confirmed();
+    provider.misbehave("", { list: ({ json }) => json(status, body) });
+    Object.assign(refund, { status: "failed", failure_reason: "declined" });
+    await nextDay();
+    expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
+  },
+);
