@@ -54,6 +54,12 @@ describe("a run in the list", () => {
     expect(JSON.stringify(list([run()], null).blocks)).not.toContain("|Ticket>");
   });
 
+  test("whose refund cools off waits to be sent, not for an outcome", () => {
+    expect(said(run({ state: "waiting", asked: [{ ...refund, status: "PREPARED" }] }))).toContain(
+      "*Waiting to be sent*",
+    );
+  });
+
   test("names three of many, and none where it asked for nothing", () => {
     expect(said(run({ asked: [refund, refund, refund, refund, refund] }))).toContain("and 2 more");
     expect(said(run({ asked: [] }))).not.toContain("Refund");

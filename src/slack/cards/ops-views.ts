@@ -38,7 +38,7 @@ import { attemptLines } from "./attempts.js";
 import { frozenSince } from "./frozen.js";
 import { incidentTitle } from "./incident-card.js";
 import { freezeName, reopenButton, verbName } from "./ops-cards.js";
-import { runTitle } from "./run-card.js";
+import { runTitleOf } from "./run-card.js";
 import { kindName } from "./sentences.js";
 
 const LINES_SHOWN = 20;
@@ -297,7 +297,7 @@ function runLines(run: RunsView["runs"][number], workspace: string | null): stri
     workspace === null || message === null
       ? ""
       : ` · <${workspace}archives/${encodeURIComponent(message.channelId)}/p${message.ts.replace(".", "")}|Ticket>`;
-  const head = `*${esc(runTitle(run.state), 60)}*${endWords(run)} · filed by ${mentionUser(run.filer)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${ticket} · \`${run.id}\``;
+  const head = `*${esc(runTitleOf(run.state, asked), 60)}*${endWords(run)} · filed by ${mentionUser(run.filer)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${ticket} · \`${run.id}\``;
   const more = asked.length - ASKED_SHOWN;
   const what = asked.slice(0, ASKED_SHOWN).map((one) => `      ${askedText(one)}`);
   return [
