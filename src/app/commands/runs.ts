@@ -83,9 +83,9 @@ export async function show(id: string, options: { json?: boolean }): Promise<voi
     }
     print(`${view.run.id}  ${view.run.state}  ticket ${view.ticket.ref ?? view.ticket.id}`);
     if (view.run.ending !== null) print(view.run.ending.detail);
-    for (const call of view.calls) {
+    for (const [index, call] of view.calls.entries()) {
       print(
-        `  ${call.position}. ${call.name}  ${call.decision ?? ""}  ${call.state}${call.replayed ? "  replayed" : ""}`,
+        `  ${index + 1}. ${call.name}  ${call.decision ?? ""}  ${call.state}${call.replayed ? "  replayed" : ""}`,
       );
       if (call.result !== null) print(`     ${call.result}`);
     }

@@ -101,9 +101,11 @@ async function keepRunning(world: World, logFile: string, stopped: AbortSignal):
 }
 
 /** What `run` needs; the policy's file, too: another one would be put in force for the demo. */
-function shellVariables({ env }: World): string {
+export function shellVariables({ env }: Pick<World, "env">): string {
   const names = [
     "DATABASE_URL",
+    // What people's decisions are sealed with here.
+    "SLACK_BOT_TOKEN",
     "STRIPE_API_URL",
     "STRIPE_SECRET_KEY",
     "STRIPE_WEBHOOK_SECRET",

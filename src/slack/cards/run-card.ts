@@ -75,10 +75,7 @@ export function runCard(card: RunCardView): Message {
 }
 
 /** As `runTitle`; where nothing that it waits for has left, there is no outcome yet to wait for. */
-export function runTitleOf(
-  state: RunState,
-  operations: readonly Pick<OperationFacts, "status">[],
-): string {
+export function runTitleOf(state: RunState, operations: readonly Pick<OperationFacts, "status">[]): string {
   const open = operations.filter(({ status }) => !ENDED.has(status));
   const unsent = open.length > 0 && open.every(({ status }) => status === "PREPARED");
   return state === "waiting" && unsent ? "Waiting to be sent" : runTitle(state);
