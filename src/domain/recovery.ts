@@ -108,9 +108,12 @@ export function recover(input: RecoveryInput): Move {
 
 /** Only what the provider shows settles it: that nothing is shown sends nothing, and ends nothing a second time. */
 function endedBefore(input: RecoveryInput): Move {
-  const { says } = input.evidence;
-  if (says === "absent" || (says === "unknown" && overdue(input))) return quarantine("ended_before", "");
-  return says === "unknown" ? { do: "later", why: input.evidence.reason } : byEvidence(input);
+  const { evidence } = input;
+  if (evidence.says !== "absent" && evidence.says !== "unknown") return byEvidence(input);
+  // What opened it again may be younger than the list.
+  const listed = evidence.says === "absent" && openForMs(input) >= listLagMs(input.contract);
+  if (listed || overdue(input)) return quarantine("ended_before", "");
+  return { do: "later", why: evidence.says === "absent" ? "nothing is listed yet" : evidence.reason };
 }
 
 function byEvidence(input: RecoveryInput): Move {
@@ -211,7 +214,7 @@ function refusedAfterOpen(input: RecoveryInput, code: string, terminal: boolean)
 
 /** Sending again only repeats the refusal, so nothing is sent: once the list has had time to show the effect, a person looks. */
 function keyConflict(input: RecoveryInput, why: string): Move {
-  const lag = input.contract.readback.kind === "eventual" ? input.contract.readback.lagMs : 0;
+  const lag = listLagMs(input.contract);
   const looked =
     input.evidence.says === "absent" &&
     input.lastSendEndedAt !== null &&
@@ -225,8 +228,12 @@ function keyConflict(input: RecoveryInput, why: string): Move {
 const isExhausted = ({ attempts, maxAttempts }: RecoveryInput): boolean =>
   attempts.filter(({ verdict }) => verdict !== "not_executed").length >= maxAttempts;
 
-const overdue = (input: RecoveryInput): boolean =>
-  input.now.getTime() - input.unknownSince.getTime() >= input.quarantineAfterMs;
+const openForMs = ({ now, unknownSince }: RecoveryInput): number => now.getTime() - unknownSince.getTime();
+
+const overdue = (input: RecoveryInput): boolean => openForMs(input) >= input.quarantineAfterMs;
+
+const listLagMs = ({ readback }: EffectContract): number =>
+  readback.kind === "eventual" ? readback.lagMs : 0;
 
 const quarantine = (reason: QuarantineReason, detail: string): Move => ({ do: "quarantine", reason, detail });
 

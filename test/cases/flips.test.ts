@@ -136,6 +136,25 @@ describe("what had ended is not sent again by a machine", () => {
     await nothingSent(operation);
   });
 
+  it("what opened it again and is hidden for a moment settles it, and nothing is sent", async () => {
+    const operation = await parkedEarly();
+    expect(await ops.resolve(form(operation, "re_byhand"))).toMatchObject({ outcome: "resolved" });
+    const ref = await refundUnder(operation.id, "ORD-1", 2_000);
+    await hearAll();
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    const hidden = w.control.arm({ kind: "lying_read", lie: "hide" });
+    const before = (await w.posts()).length;
+    await w.look(w.worker("w"), operation.id);
+    w.control.disarm(hidden);
+    await w.advance(60_000);
+    expect(await w.look(w.worker("w"), operation.id)).toMatchObject({
+      status: "CONFIRMED",
+      providerRef: ref,
+    });
+    expect(await w.posts()).toHaveLength(before);
+    expect(await effectsOf(operation.id)).toEqual([ref]);
+  });
+
   it("a person who authorises it sends it, once, and what becomes of that is looked up as ever", async () => {
     const operation = await parkedEarly();
     const { id } = operation;

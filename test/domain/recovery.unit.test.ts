@@ -237,6 +237,7 @@ describe("verdicts of attempts in recovery", () => {
     for (const attempt of [open, proven, refused]) {
       const attempts = [attempt];
       expect(recover(input({ attempts, endedBefore: true }))).toMatchObject(parked);
+      expect(recover(input({ attempts, endedBefore: true, unknownSince: ago(1_000) })).do).toBe("later");
       expect(recover(input({ attempts, evidence: EVIDENCE.down, endedBefore: true })).do).toBe("later");
       expect(recover(input({ attempts, evidence: EVIDENCE.down, ...again }))).toMatchObject(parked);
     }
