@@ -80,10 +80,8 @@ describe("a card that the filer's word made needless", () => {
     await stage.messageWith(thread, "Approve");
     await stage.confirmBinding(thread);
     await stage.runIn(thread, "resolved");
-    const [done] = (await stage.operations()).filter(
-      ({ orderRef, status }) => orderRef === "ORD-7008" && status === "CONFIRMED",
-    );
-    const sentence = `It was asked for again as operation ${done?.id}, which the policy allows without an approver. Refunded £20.00 GBP. Reference re_`;
+    const sentence =
+      "It was asked for again as the refund of £20.00 GBP on order ORD-7008, which the policy allows without an approver. Refunded £20.00 GBP. Reference re_";
     await stage.until("both cards to say what came of it", async () => {
       const inChannel = world.slack.control.messages("U_SUP1", "C_APPR");
       const saying = [...shown(thread), ...inChannel].filter((message) =>
