@@ -1,9 +1,10 @@
 /** What a provider of bad manners shows of a refund after its first word on it: somebody is told, and nothing is said that it does not show. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/app/system.js";
+import type { Evidence } from "../../src/domain/evidence.js";
 import type { OperationId } from "../../src/domain/ids.js";
 import { quarantineWords } from "../../src/domain/quarantine-words.js";
-import { closeIncident, resolve } from "../../src/ledger/index.js";
+import { closeIncident, resolve, secondResolve } from "../../src/ledger/index.js";
 import { createPayments, type Payments } from "../../src/payments/index.js";
 import { type ReconcileCtx, sweepOrphans } from "../../src/reconcile/index.js";
 import { incidentCard } from "../../src/slack/cards/incident-card.js";
@@ -196,3 +197,42 @@ it.each([
     expect(await w.now(id)).toMatchObject({ status: "REVERSED" });
   },
 );
+
+it("what was made instead is of another amount by the time a second person agrees: they read that first", async () => {
+  provider.misbehave("pi_ORD-1", {
+    ...provider.manners("pi_ORD-1"),
+    commit: (one) => ({ ...one, amount: 1_500 }),
+  });
+  const parked = await w.work(worker(), await w.prepared("ORD-1", 2_000n));
+  expect(parked).toMatchObject({ status: "QUARANTINED" });
+  const shownAs = async (amountMinor: bigint): Promise<Evidence> => {
+    const listing = await client.list(parked, { timeoutMs: 3_000 });
+    const [effect] = listing.read === "complete" ? listing.effects : [];
+    if (effect === undefined) throw new Error("nothing is listed");
+    return {
+      says: "committed",
+      effect: { ...effect, amountMinor },
+      postcondition: "fails",
+      differs: ["amount"],
+    };
+  };
+  const asked = await resolve(worker(), {
+    operationId: parked.id,
+    expectedVersion: parked.version,
+    verb: "reject",
+    by: "U_ONC1",
+    reason: "another amount",
+    evidenceRef: "their page",
+    probe: await shownAs(1_500n),
+    needsSecond: true,
+    secondWithinMs: 60_000,
+  });
+  if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+  const agree = { resolutionId: asked.resolution.id, by: "U_ONC2", verdict: "agree", note: null } as const;
+  const grown = await shownAs(15_000n);
+  expect(await secondResolve(worker(), { ...agree, probe: grown })).toMatchObject({ outcome: "shown_anew" });
+  expect(await w.now(parked.id)).toMatchObject({ status: "QUARANTINED" });
+  const applied = await secondResolve(worker(), { ...agree, probe: grown, seen: 1 });
+  expect(applied).toMatchObject({ outcome: "applied", operation: { status: "REJECTED" } });
+  expect((await w.now(parked.id)).result?.detail).toContain("£150.00 GBP");
+});
