@@ -223,7 +223,7 @@ export function askAgain({
   const press = occurrence > 1 ? " and press “This is a further refund” there" : "";
   switch (status) {
     case "DENIED":
-      return `To ask for this again, file a new ticket${press}. It waits for an approval then, and its card says who denied it and why.`;
+      return `To ask for this again, file a new ticket${press}. It waits for an approval then, and its card says who denied it.`;
     case "EXPIRED":
     case "VOIDED":
       return `If it is still needed, file a new ticket${press}. It is judged anew.`;
