@@ -1,9 +1,17 @@
 /** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
-import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
+import { type Evidence, isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
-import { listingContext, recordElsewhere, seenAndNotListed, unexplainedRefunds } from "../ledger/index.js";
+import {
+  aliveAgainKey,
+  knownDead,
+  listingContext,
+  recordElsewhere,
+  recordEvidence,
+  seenAndNotListed,
+  unexplainedRefunds,
+} from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { contradictRejected } from "./contradicted.js";
 import { tellOpen } from "./tell-open.js";
@@ -62,6 +70,7 @@ async function noteElsewhere(
   judged: OperationId | null = null,
 ): Promise<void> {
   if (paymentIntent === null) return;
+  await noteRevived(ctx, listed);
   // What a rejected operation made after all is its own again, and no longer made elsewhere.
   for (const { effect } of await unexplainedRefunds(ctx.db, paymentIntent, listed)) {
     await contradictRejected(ctx, effect);
@@ -88,4 +97,29 @@ async function noteElsewhere(
       { paymentIntent, refs: freed },
       "what counted as refunded elsewhere does not count any more",
     );
+}
+
+/**
+ * What had come to nothing and is listed as made: a list may be older than that, so the refund itself is asked for. However many they are,
+ * they have one call's time.
+ */
+async function noteRevived(ctx: DispatchCtx, listed: readonly ProviderEffect[]): Promise<void> {
+  const alive = listed.filter((effect) => effect.kind === "refund" && !isDead(effect)).map(({ ref }) => ref);
+  if (alive.length === 0) return;
+  const signal = AbortSignal.timeout(ctx.timing.providerTimeoutMs);
+  for (const ref of await knownDead(ctx.db, alive)) {
+    if (signal.aborted) return;
+    const reading = await ctx.provider.read(ref, { timeoutMs: ctx.timing.providerTimeoutMs, signal });
+    const effect = reading.read === "complete" ? reading.effects.find((one) => one.ref === ref) : undefined;
+    if (effect === undefined || isDead(effect)) continue;
+    await ctx.db.tx((tx) =>
+      recordEvidence(tx, ctx, {
+        operationId: null,
+        source: "probe",
+        providerRef: ref,
+        dedupeKey: aliveAgainKey(ref),
+        payload: { ref, status: effect.status },
+      }),
+    );
+  }
 }

@@ -48,6 +48,12 @@ SELECT DISTINCT d.provider_ref AS ref FROM provider_evidence d
 WHERE d.provider_ref = ANY($1::text[]) AND d.payload ->> 'status' IN ('failed', 'canceled')
   AND NOT EXISTS (SELECT 1 FROM provider_evidence a WHERE a.dedupe_key = '${ALIVE_AGAIN}' || d.provider_ref)`;
 
+/** Those of these references of which the provider has said that they came to nothing, and has not taken that back itself. */
+export async function knownDead(on: SqlRunner, refs: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await on.sql<{ ref: string }>("ledger.known_dead", DEAD, [refs]);
+  return new Set(rows.map(({ ref }) => ref));
+}
+
 /**
  * What no operation's own money covers of the refunds on a payment's list: made elsewhere, under the id of an operation that holds
  * nothing, a second one under an operation's id, or more than was asked for. Failed ones are none, also where the list is older
@@ -64,8 +70,10 @@ export async function unexplainedRefunds(
     "SELECT currency FROM payments WHERE payment_intent = $1",
     [paymentIntent],
   );
-  const dead = await on.sql<{ ref: string }>("ledger.known_dead", DEAD, [effects.map(({ ref }) => ref)]);
-  const gone = new Set(dead.map(({ ref }) => ref));
+  const gone = await knownDead(
+    on,
+    effects.map(({ ref }) => ref),
+  );
   const marks = new Map(effects.map(({ ref, operationId }) => [ref, operationId] as const));
   // A word covers no effect that carries another id.
   const isAnothers = ({ id, given, provider_ref: ref }: Known): boolean =>

@@ -29,6 +29,7 @@ export { recordElsewhere } from "./elsewhere.js";
 export {
   aliveAgainKey,
   countedElsewhere,
+  knownDead,
   listingContext,
   otherCurrencyOn,
   paymentsWithNews,

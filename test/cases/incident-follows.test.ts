@@ -90,6 +90,22 @@ describe("a refund made elsewhere that a list hides for a while", () => {
   });
 });
 
+it("a refund made elsewhere that failed and is made after all counts again", async () => {
+  await w.order({ ref: "ORD-1", captured: 18_000 });
+  await w.control.dashboardRefund({ paymentIntent: "pi_ORD-1", amount: 5_000 });
+  await sweep();
+  const [made] = await w.control.effects();
+  const counts = [];
+  for (const status of ["failed", "succeeded", "failed", "succeeded"] as const) {
+    await w.control.advanceRefund(made?.id ?? "", { status });
+    await w.advance(25 * 3_600_000);
+    await sweep();
+    counts.push(await elsewhere());
+  }
+  expect(counts).toEqual([0, 5_000, 0, 5_000]);
+  await w.intact();
+});
+
 describe("several findings about one payment", () => {
   it("what is left is told with its time, and every open card is made anew when the sum changes", async () => {
     await w.order({ ref: "ORD-1", captured: 18_000 });
