@@ -52,18 +52,38 @@ UPDATE freeze_switches SET frozen = true, by = $2, reason = $3, at = countersign
 WHERE kind = $1 AND NOT frozen
 RETURNING ${COLUMNS}`;
 
+/** $1 kind. Whoever turns the switch waits for this. */
+const LOCK = "SELECT 1 FROM freeze_switches WHERE kind = $1 FOR UPDATE";
+
+/** $1 kind, $2 command. A statement of its own, so that it sees what was committed while the lock was waited for. */
+const USED = `
+SELECT 1 FROM operation_events e WHERE e.subject = 'freeze:' || $1::text AND e.body::jsonb #>> '{data,command}' = $2`;
+
+/** Whether the log tells of this command already. One that is taken a second time, after a crash, turns no switch a second time. */
+async function isUsed(tx: Tx, kind: FreezeKind, command: string | undefined): Promise<boolean> {
+  if (command === undefined) return false;
+  await tx.sql("ledger.lock_switch", LOCK, [kind]);
+  return (await tx.sql("ledger.used_command", USED, [kind, command])).length > 0;
+}
+
+/** Of a person's command, so that the log knows it again. */
+const dataOfCommand = (command: string | undefined): object => (command === undefined ? {} : { command });
+
 /**
  * After this resolves, nothing new of the kind (or of any kind, for `all`) is claimed or sent again. `tripped`: no person did it, so
- * it is a finding, too, for a person to look at.
+ * it is a finding, too, for a person to look at. `used`: that command had been carried out before, and changes nothing now.
  */
 export async function freeze(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; reason: string; tripped?: boolean },
-): Promise<{ state: FreezeSwitch; already: boolean }> {
+  request: { kind: FreezeKind; by: string; reason: string; tripped?: boolean; command?: string },
+): Promise<{ state: FreezeSwitch; already: boolean; used: boolean }> {
   return ctx.db.tx(async (tx) => {
+    if (await isUsed(tx, request.kind, request.command))
+      return { state: await stateOf(tx, request.kind), already: true, used: true };
     const [row] = await tx.sql<Row>("ledger.freeze", FREEZE, [request.kind, request.by, request.reason]);
-    if (row === undefined) return { state: await stateOf(tx, request.kind), already: true };
-    await tell(tx, row.kind, "freeze", request.by, { reason: await textName(tx, request.reason) });
+    if (row === undefined) return { state: await stateOf(tx, request.kind), already: true, used: false };
+    const reason = await textName(tx, request.reason);
+    await tell(tx, row.kind, "freeze", request.by, { reason, ...dataOfCommand(request.command) });
     await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
     await ctx.notices.ops(tx, {
       key: `freeze:${row.kind}:${row.version}`,
@@ -78,7 +98,7 @@ export async function freeze(
         detail: { kind: row.kind, reason: request.reason },
       });
     }
-    return { state: toSwitch(row), already: false };
+    return { state: toSwitch(row), already: false, used: false };
   });
 }
 
@@ -88,18 +108,20 @@ UPDATE freeze_switches
 SET thaw_asked_by = $2, thaw_expires_at = countersign_now() + $3::float8 * interval '1 millisecond', version = version + 1
 WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
 
-/** Records who asks for a thaw that another person must agree to, within a time. */
+/** Records who asks for a thaw that another person must agree to, within a time. `used`: that command asked for one before. */
 export async function askThaw(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; withinMs: number },
-): Promise<FreezeSwitch> {
+  request: { kind: FreezeKind; by: string; withinMs: number; command?: string },
+): Promise<{ state: FreezeSwitch; used: boolean }> {
   return ctx.db.tx(async (tx) => {
+    if (await isUsed(tx, request.kind, request.command))
+      return { state: await stateOf(tx, request.kind), used: true };
     const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by, request.withinMs]);
-    if (row === undefined) return stateOf(tx, request.kind);
-    await tell(tx, row.kind, "thaw_asked", request.by);
+    if (row === undefined) return { state: await stateOf(tx, request.kind), used: false };
+    await tell(tx, row.kind, "thaw_asked", request.by, dataOfCommand(request.command));
     // A question is asked where people look, below everything since; its end is written where it was asked.
     await ctx.notices.repost(tx, { kind: "thaw", id: request.kind });
-    return toSwitch(row);
+    return { state: toSwitch(row), used: false };
   });
 }
 
@@ -113,14 +135,19 @@ const THAW = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASK
 /** $1 kind, $2 version. */
 const ASKED = `SELECT ${COLUMNS} FROM freeze_switches WHERE ${STILL_ASKED} FOR UPDATE`;
 
-/** Thaws; `changed` false: it was not frozen. What waited is looked at again within seconds. */
+/**
+ * Thaws; `changed` false: it was not frozen, or that command had been carried out before (`used`). What waited is looked at again
+ * within seconds.
+ */
 export async function thaw(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string },
-): Promise<{ state: FreezeSwitch; changed: boolean }> {
+  request: { kind: FreezeKind; by: string; command?: string },
+): Promise<{ state: FreezeSwitch; changed: boolean; used: boolean }> {
   return ctx.db.tx(async (tx) => {
+    if (await isUsed(tx, request.kind, request.command))
+      return { state: await stateOf(tx, request.kind), changed: false, used: true };
     const rows = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
-    return thawed(tx, ctx, { ...request, askedBy: null }, rows[0]);
+    return { ...(await thawed(tx, ctx, { ...request, askedBy: null }, rows[0])), used: false };
   });
 }
 
@@ -144,11 +171,11 @@ SELECT id FROM incidents WHERE status = 'open' AND kind = 'freeze_tripped' AND d
 async function thawed(
   tx: Tx,
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; askedBy: string | null },
+  request: { kind: FreezeKind; by: string; askedBy: string | null; command?: string },
   row: Row | undefined,
 ): Promise<{ state: FreezeSwitch; changed: boolean }> {
   if (row === undefined) return { state: await stateOf(tx, request.kind), changed: false };
-  await tell(tx, row.kind, "thaw", request.by);
+  await tell(tx, row.kind, "thaw", request.by, dataOfCommand(request.command));
   await ctx.notices.touch(tx, { kind: "thaw", id: request.kind });
   const tripped = await tx.sql<{ id: string }>("ledger.tripped_by", TRIPPED_BY, [row.kind]);
   for (const { id } of tripped) await ctx.notices.touch(tx, { kind: "incident", id });

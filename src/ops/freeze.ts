@@ -23,11 +23,13 @@ export async function freeze(
   if (reason === "") return { outcome: "invalid", sentence: "Say why, so that others understand it later." };
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const { state, already } = await ledger.freeze(ctx.ledger, {
+  const { state, already, used } = await ledger.freeze(ctx.ledger, {
     kind: request.kind,
     by: request.userId,
     reason,
+    ...commandOf(request),
   });
+  if (used && !state.frozen) return { outcome: "invalid", sentence: USED };
   if (!already) await showSwitch(ctx, state);
   return { outcome: "frozen", state, already, inFlight: await inFlight(ctx) };
 }
@@ -47,9 +49,18 @@ export async function thaw(
     kind: request.kind,
     by: request.userId,
     withinMs: secondWithinMs(caller.policy),
+    ...commandOf(request),
   });
-  return { outcome: "needs_second", state: asked, sentence: may.sentence };
+  if (asked.used && asked.state.thawAskedBy === null)
+    return { outcome: "gone", state: asked.state, sentence: USED };
+  return { outcome: "needs_second", state: asked.state, sentence: may.sentence };
 }
+
+const commandOf = ({ command }: { readonly command?: string | null }): { command?: string } =>
+  command === undefined || command === null ? {} : { command };
+
+const USED =
+  "This command was carried out before, and the switch was turned since. Nothing was changed; type it again if you mean it now.";
 
 /**
  * The other person's answer to a thaw that waits, as the card of that version asks for it. Who froze, or asked for the thaw, is
@@ -78,8 +89,13 @@ export async function secondThaw(
 const GONE =
   "This request for a thaw is no longer open: it was answered, ran out, or the switch was turned meanwhile. Nothing was changed.";
 
-async function thawed(ctx: OpsContext, request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome> {
-  const { state, changed } = await ledger.thaw(ctx.ledger, { kind: request.kind, by: request.userId });
+async function thawed(ctx: OpsContext, request: Parameters<OpsUseCases["thaw"]>[0]): Promise<ThawOutcome> {
+  const { state, changed, used } = await ledger.thaw(ctx.ledger, {
+    kind: request.kind,
+    by: request.userId,
+    ...commandOf(request),
+  });
+  if (used && state.frozen) return { outcome: "gone", state, sentence: USED };
   if (changed) await showSwitch(ctx, state);
   return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
 }

@@ -426,7 +426,7 @@ export type ThawOutcome =
   | { readonly outcome: "not_frozen"; readonly state: FreezeState }
   /** `reason` of the freeze in `state`. */
   | { readonly outcome: "thawed"; readonly state: FreezeState; readonly stillFrozen: readonly FreezeKind[] }
-  /** The card's request was answered, ran out, or the switch was turned meanwhile. Nothing was changed. */
+  /** The card's request was answered, ran out, or the switch was turned meanwhile, also since this very command. Nothing was changed. */
   | { readonly outcome: "gone"; readonly state: FreezeState; readonly sentence: string }
   /** The person who froze may not thaw alone; a card asks for another. */
   | { readonly outcome: "needs_second"; readonly state: FreezeState; readonly sentence: string }
@@ -485,8 +485,14 @@ export interface OpsUseCases {
   openReopening(request: { userId: string; ref: string }): Promise<ReopenForm>;
   /** Opens a wrong click again, with a record of its own. */
   reopen(request: ReopenRequest): Promise<ReopenOutcome>;
-  freeze(request: { userId: string; kind: FreezeKind; reason: string }): Promise<FreezeOutcome>;
-  thaw(request: { userId: string; kind: FreezeKind }): Promise<ThawOutcome>;
+  /** `command`: which command it was, where one was typed; taken a second time it changes nothing. */
+  freeze(request: {
+    userId: string;
+    kind: FreezeKind;
+    reason: string;
+    command?: string | null;
+  }): Promise<FreezeOutcome>;
+  thaw(request: { userId: string; kind: FreezeKind; command?: string | null }): Promise<ThawOutcome>;
   /** The other person's answer to a thaw that waits. */
   secondThaw(request: {
     userId: string;

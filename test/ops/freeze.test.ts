@@ -42,6 +42,36 @@ describe("freeze", () => {
     expect((await drive(w.dispatch, waiting)).status).toBe("CONFIRMED");
   });
 
+  it("a command that is taken a second time turns no switch a second time, whatever became of it since", async () => {
+    const command = "1.2.freeze";
+    const typed = () =>
+      w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "provider is odd", command });
+    expect(await typed()).toMatchObject({ outcome: "frozen", already: false });
+    expect(await typed()).toMatchObject({ outcome: "frozen", already: true });
+    const thaw = () => w.ops.thaw({ userId: "U_ONC2", kind: "refund", command: "1.2.thaw" });
+    expect(await thaw()).toMatchObject({ outcome: "thawed" });
+    expect(await typed()).toMatchObject({ outcome: "invalid", sentence: expect.stringContaining("before") });
+    expect((await drive(w.dispatch, await w.prepared(6_000n))).status).toBe("CONFIRMED");
+
+    expect(await freeze()).toMatchObject({ outcome: "frozen", already: false });
+    expect(await thaw()).toMatchObject({ outcome: "gone", state: { frozen: true } });
+    expect((await drive(w.dispatch, await w.prepared(7_000n))).status).toBe("PREPARED");
+    expect(w.h.shown.ops.filter(({ message }) => message.type === "frozen")).toHaveLength(2);
+  });
+
+  it("a thaw asked for by a command that is taken a second time is asked for once", async () => {
+    await freeze();
+    const ask = () => w.ops.thaw({ userId: "U_ONC1", kind: "refund", command: "1.2.ask" });
+    const first = await ask();
+    expect(first).toMatchObject({ outcome: "needs_second" });
+    expect(await ask()).toEqual(first);
+    expect(await w.ops.thaw({ userId: "U_ONC2", kind: "refund", command: "1.2.other" })).toMatchObject({
+      outcome: "thawed",
+    });
+    await freeze();
+    expect(await ask()).toMatchObject({ outcome: "gone", state: { frozen: true, thawAskedBy: null } });
+  });
+
   it("of one kind leaves the others alone; of all stops each", async () => {
     await freeze("cancel_order");
     expect((await drive(w.dispatch, await w.prepared(6_000n))).status).toBe("CONFIRMED");

@@ -107,10 +107,12 @@ async function runCommand(
     }
     case "freeze": {
       const reason = command.reason ?? NO_REASON;
-      return say(freezeSentence(await ops.freeze({ userId, kind: command.kind, reason })));
+      return say(
+        freezeSentence(await ops.freeze({ userId, kind: command.kind, reason, command: triggerId })),
+      );
     }
     case "thaw":
-      return say(thawSentence(await ops.thaw({ userId, kind: command.kind })));
+      return say(thawSentence(await ops.thaw({ userId, kind: command.kind, command: triggerId })));
     case "health": {
       const view = await ops.health({ userId });
       return view.outcome === "health" ? shown(opsHealth(view, ctx.clock.now())) : notShown(view);
