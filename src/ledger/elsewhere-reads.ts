@@ -238,6 +238,20 @@ export async function takeToCompare(
   return rows.map(({ payment_intent }) => payment_intent);
 }
 
+/** $1 payments, $2 milliseconds. */
+const PUT_BACK = `
+UPDATE payments SET compared_at = countersign_now() - $2::bigint * interval '1 millisecond' WHERE payment_intent = ANY ($1::text[])`;
+
+/** Payments that were taken to be compared and were not read: they count as unread for this long, in milliseconds. */
+export async function putBackToCompare(
+  on: SqlRunner,
+  paymentIntents: readonly string[],
+  unreadMs: number,
+): Promise<void> {
+  if (paymentIntents.length > 0)
+    await on.sql("ledger.put_back_to_compare", PUT_BACK, [paymentIntents, unreadMs]);
+}
+
 /** The currency that the provider shows on this payment and that cannot be counted in its own; null: there is none. */
 export async function otherCurrencyOn(on: SqlRunner, paymentIntent: string): Promise<string | null> {
   const [row] = await on.sql<{ other_currency: string | null }>(

@@ -33,6 +33,7 @@ export {
   listingContext,
   otherCurrencyOn,
   paymentsWithNews,
+  putBackToCompare,
   seenAndNotListed,
   takeToCompare,
   unexplainedRefunds,

@@ -20,6 +20,7 @@ import {
   openIncident,
   operationByProviderRef,
   paymentsWithNews,
+  putBackToCompare,
   takeToCompare,
   wasClosedKnowing,
 } from "../ledger/index.js";
@@ -41,6 +42,10 @@ const EXPLAINED: ReadonlySet<OperationStatus> = new Set([
  */
 const COMPARED_LIMIT = 50;
 const COMPARED_EVERY_MS = 24 * 3_600_000;
+/** One whose list could not be read has its turn again after this. */
+const UNREAD_AGAIN_MS = 3_600_000;
+/** So many in a row that cannot be read are the provider's outage, in which a pass asks no further. */
+const UNREAD_IN_A_ROW = 2;
 
 export interface SweepResult {
   /** false: the provider's list of everything could not be read; payments were read in their turn all the same. */
@@ -70,20 +75,41 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     listing.read === "failed"
       ? { effects: 0, orphans: 0, missing: 0 }
       : await compareRecent(ctx, clock.since, listing.effects);
-  let { orphans, missing } = found;
-  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
-  for (const paymentIntent of whole) {
-    const one = await comparePayment(ctx, paymentIntent);
-    orphans += one.orphans;
-    missing += one.missing;
-  }
+  const inTurn = await compareInTurn(ctx);
   return {
     read: listing.read === "complete",
     effects: found.effects,
-    orphans,
-    missing,
-    compared: whole.length,
+    orphans: found.orphans + inTurn.orphans,
+    missing: found.missing + inTurn.missing,
+    compared: inTurn.compared,
   };
+}
+
+/** Payments that were not read for longest. What could not be read keeps its turn, or has it again soon. */
+async function compareInTurn(
+  ctx: ReconcileCtx,
+): Promise<Pick<SweepResult, "orphans" | "missing" | "compared">> {
+  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
+  const result = { orphans: 0, missing: 0, compared: 0 };
+  const unread: string[] = [];
+  let inARow = 0;
+  let at = 0;
+  for (; at < whole.length && inARow < UNREAD_IN_A_ROW; at += 1) {
+    const paymentIntent = whole[at] ?? "";
+    const one = await comparePayment(ctx, paymentIntent);
+    if (one === null) {
+      unread.push(paymentIntent);
+      inARow += 1;
+      continue;
+    }
+    inARow = 0;
+    result.orphans += one.orphans;
+    result.missing += one.missing;
+    result.compared += 1;
+  }
+  await putBackToCompare(ctx.db, unread, COMPARED_EVERY_MS - UNREAD_AGAIN_MS);
+  await putBackToCompare(ctx.db, whole.slice(at), COMPARED_EVERY_MS);
+  return result;
 }
 
 /** Everything that the provider made within the window. */
@@ -109,13 +135,13 @@ async function compareRecent(
   return { effects: effects.length, orphans, missing: await missingEffects(ctx, { since }, effects) };
 }
 
-/** One payment's whole list, held against everything that we have of it. */
+/** One payment's whole list, held against everything that we have of it; null: it could not be read. */
 async function comparePayment(
   ctx: ReconcileCtx,
   paymentIntent: string,
-): Promise<{ orphans: number; missing: number }> {
+): Promise<{ orphans: number; missing: number } | null> {
   const effects = await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
-  if (effects === null) return { orphans: 0, missing: 0 };
+  if (effects === null) return null;
   let orphans = 0;
   for (const effect of effects) {
     if (await isOrphan(ctx, effect)) orphans += 1;

@@ -236,3 +236,27 @@ it("what was made instead is of another amount by the time a second person agree
   expect(applied).toMatchObject({ outcome: "applied", operation: { status: "REJECTED" } });
   expect((await w.now(parked.id)).result?.detail).toContain("£150.00 GBP");
 });
+
+it("an outage takes no payment's turn: two are asked, the others are next when it is over, and those two within the hour", async () => {
+  const payments = ["ORD-1", "ORD-2", "ORD-3", "ORD-4", "ORD-5"];
+  for (const ref of payments.slice(2)) await w.order({ ref, captured: 18_000 });
+  await w.advance(DAY_MS);
+  let away = true;
+  let asked = 0;
+  for (const payment of ["", ...payments.map((ref) => `pi_${ref}`)])
+    provider.misbehave(payment, {
+      list: ({ json }) => {
+        if (payment !== "") asked += 1;
+        return away
+          ? json(503, { error: { type: "api_error" } })
+          : json(200, { object: "list", has_more: false, data: [] });
+      },
+    });
+  expect(await sweepOrphans(worker())).toMatchObject({ read: false, compared: 0 });
+  expect(asked).toBe(2);
+  away = false;
+  expect(await sweepOrphans(worker())).toMatchObject({ read: true, compared: 3 });
+  expect(await sweepOrphans(worker()), "not yet").toMatchObject({ compared: 0 });
+  await w.advance(3_600_000);
+  expect(await sweepOrphans(worker())).toMatchObject({ compared: 2 });
+});
