@@ -37,6 +37,8 @@ export interface Metrics {
   /** Something was asked for that authority forbids; the words are in docs/metrics.md. */
   forbidden(what: string): void;
   webhookUnused(): void;
+  /** The provider's list of what was made lately was held against the ledger, or could not be read. */
+  booksCompared(outcome: "read" | "unread"): void;
   incidentOpened(kind: string): void;
   modelCalled(outcome: string, ms: number): void;
   modelSpent(spend: { inputTokens: number; outputTokens: number; microUsd: bigint }): void;
@@ -95,6 +97,11 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     "Webhooks with a good signature and of a form that is of no use here",
     [],
   );
+  const books = counter(
+    "books_compared_total",
+    "Passes that held the provider's list of what was made lately against the ledger, or could not read it",
+    ["outcome"],
+  );
   const incidents = counter("incidents_total", "Incidents opened", ["kind"]);
   const model = seconds("model_call_seconds", "Calls of the model by outcome", ["outcome"]);
   const tokens = counter("model_tokens_total", "Tokens used by the model", ["direction"]);
@@ -131,6 +138,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     runEnded: (state) => runsEnded.inc({ state }),
     forbidden: (what) => forbidden.inc({ what }),
     webhookUnused: () => webhooksUnused.inc(),
+    booksCompared: (outcome) => books.inc({ outcome }),
     incidentOpened: (kind) => incidents.inc({ kind }),
     modelCalled: (outcome, ms) => model.observe({ outcome }, ms / MS),
     modelSpent: ({ inputTokens, outputTokens, microUsd }) => {

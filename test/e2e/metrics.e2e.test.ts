@@ -103,6 +103,18 @@ describe("attempts that authority forbids are counted, once each", () => {
   });
 });
 
+describe("the comparison of the books is counted", () => {
+  it("read, and unread while the provider's list cannot be had", { timeout: LONG_MS }, async () => {
+    const books = (outcome: string): string => `countersign_books_compared_total{outcome="${outcome}"}`;
+    const { stage, world } = house;
+    await stage.until("a list that was read", async () => (await count(base, books("read"))) > 0);
+    expect(await count(base, books("unread"))).toBe(0);
+    const fault = world.payments.control.arm({ kind: "read_down", times: null });
+    await stage.until("a list that was not", async () => (await count(base, books("unread"))) > 0);
+    world.payments.control.disarm(fault);
+  });
+});
+
 describe("Slack asking for patience is counted by method, whoever had called", () => {
   it("the directory, a form, Home", { timeout: LONG_MS }, async () => {
     const { control } = house.world.slack;

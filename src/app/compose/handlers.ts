@@ -180,7 +180,8 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "orphans",
       everyMs: reconcileEveryMs * RECONCILE_PASSES_PER_SWEEP,
       pass: async () => {
-        await sweepOrphans(contexts.reconcile);
+        const { read } = await sweepOrphans(contexts.reconcile);
+        parts.metrics.booksCompared(read ? "read" : "unread");
       },
     },
     {
