@@ -154,6 +154,12 @@ export async function second(ctx: OpsContext, request: SecondRequest): Promise<S
     return { outcome: "disagreed", resolution: resolutionView(result.resolution) };
   }
   if (result.outcome === "expired") return over(result.resolution, operation);
+  if (result.outcome === "overtaken" && result.by !== null) {
+    // Somebody answered between the look and the lock: the request tells what became of it.
+    const answered = await ledger.getResolution(ctx.db, resolution.id);
+    if (answered !== null && answered.state !== "proposed")
+      return over(answered, result.operation ?? operation);
+  }
   return told(ctx, result, operation, evidence);
 }
 

@@ -214,6 +214,23 @@ describe("retry asks the provider first (S-OP-1)", () => {
     expect([...keys]).toEqual([operation.idempotencyKey]);
     expect(await counts()).toMatchObject({ committed: 1 });
   });
+
+  it.each(["agree", "disagree"] as const)(
+    "two who press at once, the first to %s: the other reads what became of it, not that it still waits",
+    async (verdict) => {
+      const operation = await neverArrived();
+      const first = await w.ops.resolve(form(operation, "retry"));
+      if (first.outcome !== "needs_second") throw new Error(first.outcome);
+      const answer = { resolutionId: first.resolution.id, userId: "U_ONC2", verdict };
+      const both = await Promise.all([w.ops.second(answer), w.ops.second(answer)]);
+      expect(both.filter(({ outcome }) => outcome === "overtaken")).toEqual([
+        expect.objectContaining({
+          by: "U_ONC2",
+          sentence: `This request was ${verdict === "agree" ? "carried out" : "turned down"} already.`,
+        }),
+      ]);
+    },
+  );
 });
 
 describe("reject", () => {

@@ -247,6 +247,26 @@ describe("a quarantine card", () => {
     await waitFor(() => !opsMessages(w).some((one) => /Disagree|Authorise retry/.test(readable(one))));
   });
 
+  test("disagreed with twice at once: the other click reads that it was answered, by whom, and not that it is settled", async () => {
+    const w = await start({ probe: () => ({ says: "absent" }) });
+    const held = await quarantined(w, { amountMinor: 45_000n });
+    const form = await openForm(w, "U_ONC1", await cardOf(w), "Reject");
+    const values = { reason: "not in the dashboard", evidence: "screenshot 7" };
+    await w.sandbox.control.submitView({ as: "U_ONC1", viewId: form.id, values });
+    const second = await waitFor(() =>
+      opsMessages(w).find((one) => readable(one).includes("A second person is needed: reject")),
+    );
+    const disagree = { as: "U_ONC2", at: { channel: "C_OPS", ts: second.ts }, label: "Disagree" };
+    await Promise.all([w.sandbox.control.click(disagree), w.sandbox.control.click(disagree)]);
+    await says(w, "U_ONC2", "Recorded that you disagree");
+    await says(
+      w,
+      "U_ONC2",
+      /^It was answered meanwhile by <@U_ONC2>, .+\. This request was turned down already\.$/u,
+    );
+    expect(await status(held)).toBe("QUARANTINED");
+  });
+
   test("settled by a person has a button that opens it again, by a form, with a record in the channel", async () => {
     const w = await start({ probe: () => ({ says: "absent" }) });
     const held = await quarantined(w);

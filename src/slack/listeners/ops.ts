@@ -2,7 +2,7 @@
 import { assertNever } from "../../domain/assert-never.js";
 import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
-import { OPERATION_STATUSES } from "../../domain/operation.js";
+import { ENDED, OPERATION_STATUSES } from "../../domain/operation.js";
 import {
   type FreezeKind,
   type FreezeOutcome,
@@ -270,7 +270,10 @@ async function resolveSentence(ctx: SlackContext, outcome: ResolveOutcome): Prom
     case "overtaken": {
       const who = outcome.by === null ? "" : ` by ${actorName(outcome.by)}`;
       const when = outcome.at === null ? "" : `, ${localTime(outcome.at)}`;
-      return `It was settled meanwhile${who}${when}. ${said(outcome.sentence)}`;
+      // A no, or a leave to send again, answers the request and settles nothing.
+      const ended = ENDED.has(outcome.operation.status);
+      if (!ended && outcome.by === null) return said(outcome.sentence);
+      return `It was ${ended ? "settled" : "answered"} meanwhile${who}${when}. ${said(outcome.sentence)}`;
     }
     default:
       return assertNever(outcome, "outcome of a resolution");
