@@ -17,21 +17,29 @@ export interface Seals {
   make(kind: SealedKind, parts: readonly Canonical[]): string;
   /** Whether this seal was made of just these parts. null: there is none, and it does not hold. */
   holds(kind: SealedKind, parts: readonly Canonical[], seal: string | null): boolean;
+  /** The log is told, sealed, of every policy that is in force: what was decided under one that it does not know is nobody's. */
+  readonly policiesTold: boolean;
 }
 
-/** `secret` makes seals; those of `accepted` hold as well, while one secret takes another's place. */
+/**
+ * `secret` makes seals; those of `accepted` hold as well, while one secret takes another's place. `policiesTold`: not, where what is
+ * only played has a policy of which nobody tells the log.
+ */
 export function sealsWith({
   secret,
   accepted = [],
+  policiesTold = true,
 }: {
   readonly secret: string;
   readonly accepted?: readonly string[];
+  readonly policiesTold?: boolean;
 }): Seals {
   const known = [secret, ...accepted];
   return {
     make: (kind, parts) => sealText(secret, kind, parts),
     holds: (kind, parts, seal) =>
       seal !== null && known.some((each) => isSame(seal, sealText(each, kind, parts))),
+    policiesTold,
   };
 }
 
@@ -44,6 +52,7 @@ export const NO_SEALS: Seals = {
     );
   },
   holds: () => false,
+  policiesTold: true,
 };
 
 function sealText(secret: string, kind: SealedKind, parts: readonly Canonical[]): string {

@@ -6,11 +6,11 @@
  */
 import type { SqlRunner } from "../db/connect.js";
 import { isUnreadableValue } from "../db/sqlstate.js";
-import { isOperationId, type OperationId } from "../domain/ids.js";
+import { type ApprovalId, isOperationId, type OperationId } from "../domain/ids.js";
 import type { Seals } from "../domain/seals.js";
 import { dataIn } from "./audit-check.js";
 import {
-  allowedHolds,
+  answerHolds,
   policyHolds,
   resolutionHolds,
   UNSEALED_ACTIVATION,
@@ -81,13 +81,14 @@ ORDER BY r.id LIMIT $2::int`;
 interface OperationRow extends Page {
   fingerprint: string;
   policy_hash: string;
+  approval_id: ApprovalId | null;
 }
 
-/** $1 last id seen, $2 rows. What the policy let through by itself. */
+/** $1 last id seen, $2 rows. What the policy let through, by itself or by an approval. */
 const OPERATIONS = `
-SELECT o.id, o.id AS operation_id, o.seal, o.fingerprint, o.policy_hash FROM operations o
-WHERE o.id > $1 AND EXISTS (SELECT 1 FROM operation_events e WHERE e.operation_id = o.id AND e.seq = 1 AND e.type = 'prepare')
-  AND NOT (o.seal IS NULL AND ${toldBefore("e.operation_id = o.id AND e.seq = 1")})
+SELECT o.id, o.id AS operation_id, o.seal, o.fingerprint, o.policy_hash, o.approval_id FROM operations o
+WHERE o.id > $1 AND EXISTS (SELECT 1 FROM operation_events e WHERE e.operation_id = o.id AND e.type IN ('prepare', 'release'))
+  AND NOT (o.seal IS NULL AND ${toldBefore("e.operation_id = o.id AND e.type IN ('prepare', 'release')")})
 ORDER BY o.id LIMIT $2::int`;
 
 /** $1 last one seen, $2 rows. Policies that were put in force since decisions are sealed. */
@@ -95,6 +96,11 @@ const POLICIES = `
 SELECT e.seq, e.body FROM operation_events e
 WHERE e.subject = 'policy' AND e.type = 'policy_activated' AND e.seq > $1::int AND e.at > ${SEALED_SINCE}
 ORDER BY e.seq LIMIT $2::int`;
+
+/** A policy is in force, and the log was told of none. */
+const UNTOLD = `
+SELECT 1 FROM active_policy
+WHERE NOT EXISTS (SELECT 1 FROM operation_events e WHERE e.subject = 'policy' AND e.type = 'policy_activated')`;
 
 /** Appends what bears no seal of ours, at most `limit` of each kind; returns how many decisions were looked at. */
 export async function checkSeals(
@@ -107,9 +113,14 @@ export async function checkSeals(
   await checkPolicies(on, seals, broken);
   const counts = [
     await each<OperationRow>(on, "ledger.audit_operation_seals", OPERATIONS, found, (row) =>
-      allowedHolds(
+      answerHolds(
         seals,
-        { id: row.id as OperationId, fingerprint: row.fingerprint, policyHash: row.policy_hash },
+        {
+          id: row.id as OperationId,
+          fingerprint: row.fingerprint,
+          policyHash: row.policy_hash,
+          approvalId: row.approval_id,
+        },
         row.seal,
       )
         ? null
@@ -150,6 +161,16 @@ export async function checkSeals(
 
 /** Names policies of which nobody with our secret said that they are in force. Their number is that of changed files: a few. */
 async function checkPolicies(on: SqlRunner, seals: Seals, broken: BrokenLink[]): Promise<void> {
+  const untold = seals.policiesTold ? await on.sql("ledger.audit_policy_untold", UNTOLD) : [];
+  if (untold.length > 0) {
+    broken.push({
+      what: "subject",
+      where: "policy",
+      operationId: null,
+      seq: null,
+      problem: UNSEALED_ACTIVATION,
+    });
+  }
   for (let after = 0; ; ) {
     const rows = await on.sql<{ seq: number; body: string }>("ledger.audit_policy_seals", POLICIES, [
       after,

@@ -25,7 +25,7 @@ import {
 import { chainOfSubject } from "./audit-subjects.js";
 import { type Release, releaseOf } from "./authority-release.js";
 import {
-  allowedHolds,
+  answerHolds,
   policyHolds,
   resolutionHolds,
   UNSEALED_OPERATION,
@@ -65,15 +65,13 @@ export async function authorityOf(
       ...retryProblems(events),
       ...(await retrySealProblems(on, seals, audited)),
       ...policySealProblems(seals, audited),
+      ...answerProblems(seals, audited),
     ];
     // What was never held has nobody's approval to look for; a release that was taken out of the log is in what the chain says.
     const release = events.findLast(({ type }) => type === "release");
     const readable = !own.includes(NOT_CANONICAL);
-    const approvals = !readable
-      ? []
-      : release === undefined
-        ? allowedProblems(seals, audited)
-        : await approvalProblems(on, seals, operation, release);
+    const approvals =
+      !readable || release === undefined ? [] : await approvalProblems(on, seals, operation, release);
     if (approvals === "moved" && reading < READINGS) continue;
     const problems = [...own, ...(approvals === "moved" ? ["it does not stand still"] : approvals)];
     return { operation, problems: [...new Set(problems)], unsent: !short && isUnsent(audited) };
@@ -157,13 +155,15 @@ async function retrySealProblems(
 /** The policy that it was decided under is one that a process of ours put in force. */
 function policySealProblems(seals: Seals, { policyEvent, policiesTold }: AuditedOperation): string[] {
   const sealed =
-    policyEvent === null ? !policiesTold : policyHolds(seals, dataIn(policyEvent.body), policyEvent.seq);
+    policyEvent === null
+      ? !(policiesTold || seals.policiesTold)
+      : policyHolds(seals, dataIn(policyEvent.body), policyEvent.seq);
   return sealed ? [] : [UNSEALED_POLICY];
 }
 
-/** What nobody was asked about was let through by the policy, asked by a process of ours. */
-const allowedProblems = (seals: Seals, { operation, seal }: AuditedOperation): string[] =>
-  allowedHolds(seals, operation, seal) ? [] : [UNSEALED_OPERATION];
+/** It was the policy, asked by a process of ours, that let it go, and by the approval that released it where one did. */
+const answerProblems = (seals: Seals, { operation, seal }: AuditedOperation): string[] =>
+  answerHolds(seals, operation, seal) ? [] : [UNSEALED_OPERATION];
 
 async function approvalProblems(
   on: SqlRunner,

@@ -1,12 +1,14 @@
 /**
- * What the seals of decisions are made of: of a vote that approves, of on-call's decisions, of what the policy let through by itself,
- * and of which policy that is.
+ * What the seals of decisions are made of: of a vote that approves, of on-call's decisions, of what the policy let through, by itself
+ * or by an approval, and of which policy that is.
  *
  * 1. A vote is bound to its approval, to what that was asked for (operation, fingerprint, binding, role, people) and to its voter.
  * 2. A decision of on-call is bound to its operation, its verb, who gave it, whether it waits for a second person, who agreed, and the
  *    version of the operation that it was given for. It is sealed anew with the agreement, and only where the proposal's own seal held.
  * 3. A policy that is put in force is bound to its place in the log: one of long ago is not in force again by being copied.
- * 4. A no needs none: nothing leaves by it.
+ * 4. What an approval releases is sealed with it by whoever released it, after world, policy and voters were compared once more: votes
+ *    alone, on an approval that asked for less than the policy does, let nothing go.
+ * 5. A no needs none: nothing leaves by it.
  */
 
 import type { JsonObject } from "../domain/json.js";
@@ -82,24 +84,23 @@ export const resolutionHolds = (
   given: SealedResolution & { readonly seal: string | null },
 ): boolean => seals.holds("resolution", resolutionParts(given), given.seal);
 
-const operationParts = ({
+/** What the policy answered about, and the approval that its answer asked for; null: it allowed it by itself. */
+export type SealedAnswer = Pick<Operation, "id" | "fingerprint" | "policyHash" | "approvalId">;
+
+const answerParts = ({ id, fingerprint, policyHash, approvalId }: SealedAnswer) => [
   id,
   fingerprint,
   policyHash,
-}: Pick<Operation, "id" | "fingerprint" | "policyHash">) => [id, fingerprint, policyHash];
+  approvalId,
+];
 
-/** The seal of an operation that the policy allowed by itself. */
-export const sealAllowed = (
-  seals: Seals,
-  operation: Pick<Operation, "id" | "fingerprint" | "policyHash">,
-): string => seals.make("operation", operationParts(operation));
+/** The seal of an operation that the policy lets go: by itself, or with the approval that it asked for. */
+export const sealAnswer = (seals: Seals, operation: SealedAnswer): string =>
+  seals.make("operation", answerParts(operation));
 
-/** Whether it was the policy, asked by a process of ours, that let this through. */
-export const allowedHolds = (
-  seals: Seals,
-  operation: Pick<Operation, "id" | "fingerprint" | "policyHash">,
-  seal: string | null,
-): boolean => seals.holds("operation", operationParts(operation), seal);
+/** Whether it was the policy, asked by a process of ours, that let this through, by this approval where it is by one. */
+export const answerHolds = (seals: Seals, operation: SealedAnswer, seal: string | null): boolean =>
+  seals.holds("operation", answerParts(operation), seal);
 
 /** A policy that is put in force, as its event tells it. */
 export interface SealedPolicy {

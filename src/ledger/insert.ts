@@ -7,7 +7,7 @@ import type { JsonObject } from "../domain/json.js";
 import { type Intent, next, type Operation, type RefundScope } from "../domain/operation.js";
 import type { StoredRequest } from "../domain/ports/payment-provider.js";
 import type { Seals } from "../domain/seals.js";
-import { sealAllowed } from "./decision-seals.js";
+import { sealAnswer } from "./decision-seals.js";
 import { type ClaimParameters, INSERT, INSERT_CLAIMED, type InsertParameters } from "./insert-sql.js";
 import { canonicalData } from "./json.js";
 import { type OperationRow, toOperation, toRequest } from "./rows.js";
@@ -177,7 +177,12 @@ async function insertParameters(tx: Tx, seals: Seals, made: NewOperation): Promi
     policy_hash: made.policyHash,
     seal:
       made.status === "PREPARED"
-        ? sealAllowed(seals, { id: made.id, fingerprint: print, policyHash: made.policyHash })
+        ? sealAnswer(seals, {
+            id: made.id,
+            fingerprint: print,
+            policyHash: made.policyHash,
+            approvalId: null,
+          })
         : null,
     decision: made.decision,
     predecessor: made.predecessorId,

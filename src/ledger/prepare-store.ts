@@ -5,8 +5,10 @@ import type { JsonObject } from "../domain/json.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement } from "../domain/ports/judge.js";
 import type { RequestMaterial } from "../domain/ports/payment-provider.js";
+import type { Seals } from "../domain/seals.js";
 import { type Candidate, paymentOf, type Site } from "./candidate.js";
 import type { LedgerCtx } from "./context.js";
+import { sealAnswer } from "./decision-seals.js";
 import { endWithoutEffect } from "./endings.js";
 import { type FirstClaim, type Inserted, insertOperation, type NewOperation } from "./insert.js";
 import { toJsonObject } from "./json.js";
@@ -39,7 +41,7 @@ export async function store(
   const { source, intent } = candidate;
   if (source.kind === "held") {
     const held = { operation: source.operation, source, judgement, audit, scopes, notBeforeMs, dueMs };
-    return { operation: await release(tx, held), claim: null };
+    return { operation: await release(tx, ctx.seals, held), claim: null };
   }
   const { proposal } = source;
   const payment = paymentOf(candidate, site);
@@ -90,6 +92,7 @@ const firstClaim = (ctx: LedgerCtx, claim: ClaimAtOnce, material: RequestMateria
 
 async function release(
   tx: Tx,
+  seals: Seals,
   parts: {
     operation: Operation;
     source: Extract<Candidate["source"], { kind: "held" }>;
@@ -105,6 +108,8 @@ async function release(
   if (audit === null)
     throw new CountersignError("no_audit", `operation ${operation.id} has no approval to tell of`);
   const { approvalId, approvedBy } = source.approval;
+  const { policyHash } = judgement;
+  const { id, fingerprint } = operation;
   const released = await move(tx, {
     id: operation.id,
     from: "AWAITING_APPROVAL",
@@ -122,7 +127,11 @@ async function release(
     checkBalance: true,
     patch: {
       approval: { id: approvalId, by: approvedBy },
-      decision: { policyHash: judgement.policyHash, json: decisionJson(judgement) },
+      decision: {
+        policyHash,
+        json: decisionJson(judgement),
+        seal: sealAnswer(seals, { id, fingerprint, policyHash, approvalId }),
+      },
       scopes: parts.scopes,
       ...(parts.notBeforeMs === null ? {} : { notBeforeMs: parts.notBeforeMs }),
       ...(parts.dueMs === null ? {} : { dueMs: parts.dueMs }),

@@ -54,7 +54,7 @@ export interface Patch {
   readonly quarantineReason?: string;
   readonly resolvedByPerson?: boolean;
   readonly approval?: { readonly id: ApprovalId; readonly by: readonly string[] };
-  readonly decision?: { readonly policyHash: string; readonly json: JsonObject };
+  readonly decision?: { readonly policyHash: string; readonly json: JsonObject; readonly seal: string };
   readonly scopes?: readonly string[];
   /** The last sender can no longer send: since now (it answered), or since its lease and its timeout ended. */
   readonly sendEnded?: "now" | "with_lease";
@@ -116,6 +116,7 @@ interface MoveParameters {
   approval_id: string | null;
   approved_by: readonly string[] | null;
   policy_hash: string | null;
+  seal: string | null;
   decision: JsonObject | null;
   scopes: readonly string[] | null;
   send_ended: string | null;
@@ -194,6 +195,7 @@ WITH g AS (
       approval_id = COALESCE(:approval_id, o.approval_id),
       approved_by = COALESCE(:approved_by::text[], o.approved_by),
       policy_hash = COALESCE(:policy_hash, o.policy_hash),
+      seal = COALESCE(:seal, o.seal),
       decision = COALESCE(:decision::jsonb, o.decision),
       scopes = COALESCE(:scopes::text[], o.scopes),
       unknown_since = CASE WHEN :to IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')
@@ -297,6 +299,7 @@ export async function moveTelling(on: SqlRunner, request: MoveRequest): Promise<
     approval_id: patch.approval?.id ?? null,
     approved_by: patch.approval?.by ?? null,
     policy_hash: patch.decision?.policyHash ?? null,
+    seal: patch.decision?.seal ?? null,
     decision: patch.decision?.json ?? null,
     scopes: patch.scopes ?? null,
     send_ended: patch.sendEnded ?? null,

@@ -8,6 +8,7 @@ import { type DispatchCtx, drive, sendClaimed } from "../../src/dispatch/index.j
 import type { OperationId } from "../../src/domain/ids.js";
 import type { Operation } from "../../src/domain/operation.js";
 import { type Seals, sealsWith } from "../../src/domain/seals.js";
+import { sealAnswer } from "../../src/ledger/decision-seals.js";
 import { recordPolicyActivated, sendAuthorised, verifyAudit } from "../../src/ledger/index.js";
 import { type OpsUseCases, opsUseCases } from "../../src/ops/index.js";
 import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
@@ -25,8 +26,14 @@ const database = withDatabase({ poolSize: 12 });
 const payments = withPaymentsSandbox();
 const build = withOpsWorld(payments);
 
+/** As in the product, where every start tells the log which policy is in force. */
+const TOLD = sealsWith({ secret: "the secret of the tests" });
 /** Whoever forges does not ask whether what they find is forged. */
-const FORGED: Seals = { make: sealsWith({ secret: "of somebody else" }).make, holds: () => true };
+const FORGED: Seals = {
+  make: sealsWith({ secret: "of somebody else" }).make,
+  holds: () => true,
+  policiesTold: false,
+};
 
 let w: OpsWorld;
 let forger: Harness;
@@ -59,6 +66,14 @@ const ask = async (amount: bigint): Promise<Held> =>
   w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount }]);
 const worker = (seals: Seals, db: Db = database.db): DispatchCtx => ({ ...w.dispatch, db, seals });
 
+/** The forger's release with the seal that ours would give it: all that is missing is a vote. */
+async function releaseWithSeal(held: Held): Promise<void> {
+  await forger.release(held);
+  const id = operationAt(held, 0);
+  const seal = sealAnswer(SEALS, await w.now(id));
+  await byHand(id, `UPDATE operations SET seal = '${seal}' WHERE id = $1`);
+}
+
 async function nothingLeaves(id: OperationId): Promise<void> {
   await drive(w.dispatch, id);
   expect(await posts()).toBe(0);
@@ -73,7 +88,7 @@ describe("an approval that nobody gave, its log and all", () => {
     const held = await ask(18_000n);
     const id = operationAt(held, 0);
     expect(await forger.click("U_SUP1", onlyApproval(held))).toMatchObject({ outcome: "approved" });
-    await forger.release(held);
+    await releaseWithSeal(held);
     expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
     expect(await problems(null)).toEqual([]);
     expect(await problems(SEALS)).toEqual(["a vote about it bears no seal of ours"]);
@@ -85,7 +100,7 @@ describe("an approval that nobody gave, its log and all", () => {
     const id = operationAt(held, 0);
     expect(await w.h.click("U_FIN1", onlyApproval(held))).toMatchObject({ outcome: "recorded" });
     expect(await forger.click("U_FIN2", onlyApproval(held))).toMatchObject({ outcome: "approved" });
-    await forger.release(held);
+    await releaseWithSeal(held);
     await nothingLeaves(id);
   });
 
@@ -125,7 +140,7 @@ describe("an approval that nobody gave, its log and all", () => {
       `UPDATE votes SET seal = (SELECT c.seal FROM votes c WHERE c.approval_id = '${from}' AND c.user_id = 'U_FIN1')
        WHERE approval_id = $1 AND user_id = '${voter}'`,
     );
-    await forger.release(held);
+    await releaseWithSeal(held);
     await nothingLeaves(id);
   });
 
@@ -143,7 +158,7 @@ describe("an approval that nobody gave, its log and all", () => {
       `UPDATE votes SET seal = (SELECT c.seal FROM votes c WHERE c.approval_id = '${onlyApproval(first).id}')
        WHERE approval_id = $1 AND user_id = 'U_FIN1'`,
     );
-    await forger.release(first);
+    await releaseWithSeal(first);
     await nothingLeaves(operationAt(first, 0));
   });
 
@@ -160,6 +175,46 @@ describe("an approval that nobody gave, its log and all", () => {
   });
 });
 
+describe("a release that nobody of ours made, its log and all", () => {
+  it("of one person's yes, asked of fewer people than the policy asks: nothing is sent", async () => {
+    const lax = readPolicyText(
+      POLICY.replace("role: finance, approvers: 2", "role: finance, approvers: 1"),
+      "lax",
+    );
+    const ours = readPolicyText(POLICY, "policy.yaml");
+    await activatePolicy(database.db, lax);
+    const held = await forger.turn(await forger.ticket(), [{ order: "ORD-1", amount: 60_000n }]);
+    await activatePolicy(database.db, ours);
+    await w.h.click("U_FIN1", onlyApproval(held));
+    await activatePolicy(database.db, lax);
+    await forger.release(held);
+    await activatePolicy(database.db, ours);
+    const id = operationAt(held, 0);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    expect(await problems(null)).toEqual([]);
+    expect(await problems(SEALS)).toEqual(["it bears no seal of the policy's answer"]);
+    await nothingLeaves(id);
+  });
+
+  it("with the seal of another operation's release: nothing is sent", async () => {
+    await w.h.order({ ref: "ORD-2", captured: 100_000 });
+    const other = await w.h.turn(await w.h.ticket(), [{ order: "ORD-2", amount: 18_000n }]);
+    await w.h.click("U_SUP1", onlyApproval(other));
+    await w.h.release(other);
+    const held = await ask(18_000n);
+    await w.h.click("U_SUP1", onlyApproval(held));
+    await forger.release(held);
+    const id = operationAt(held, 0);
+    await byHand(
+      id,
+      `UPDATE operations SET seal = (SELECT seal FROM operations WHERE id = '${operationAt(other, 0)}') WHERE id = $1`,
+    );
+    await drive(w.dispatch, id);
+    expect(await posts()).toBe(0);
+    expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
+  });
+});
+
 describe("an approval that people gave", () => {
   it("is sent once, and the audit finds every seal in its place", async () => {
     const held = await ask(60_000n);
@@ -169,12 +224,13 @@ describe("an approval that people gave", () => {
     expect(await drive(w.dispatch, id)).toMatchObject({ status: "CONFIRMED" });
     await drive(w.dispatch, id);
     expect(await committed()).toBe(1);
-    expect(await verifyAudit(database.db, SEALS)).toMatchObject({ intact: true, decisionSeals: 2 });
+    expect(await verifyAudit(database.db, SEALS)).toMatchObject({ intact: true, decisionSeals: 3 });
     expect(await verifyAudit(database.db)).toMatchObject({ intact: true, decisionSeals: null });
   });
 
   it("under the secret before this one is sent while that one is accepted, and not when it is not", async () => {
-    const [after, before] = [sealsWith({ secret: "the next", accepted: ["the secret of the tests"] }), SEALS];
+    const accepted = ["the secret of the tests"];
+    const [after, before] = [sealsWith({ secret: "the next", accepted, policiesTold: false }), SEALS];
     const both = await w.h.turn(await w.h.ticket(), [{ order: "ORD-1", amount: 18_000n }]);
     await w.h.click("U_SUP1", onlyApproval(both));
     await w.h.release(both);
@@ -192,7 +248,7 @@ describe("an approval that people gave", () => {
     const alone = await w.h.turn(await w.h.ticket(), [{ order: "ORD-2", amount: 18_000n }]);
     await w.h.click("U_SUP1", approvalAt(alone, 0));
     await w.h.release(alone);
-    await drive(worker(sealsWith({ secret: "the next" })), operationAt(alone, 0));
+    await drive(worker(sealsWith({ secret: "the next", policiesTold: false })), operationAt(alone, 0));
     expect(await committed()).toBe(1);
     expect(await w.now(operationAt(alone, 0))).toMatchObject({ status: "VOIDED" });
   });
@@ -249,8 +305,25 @@ describe("a policy that nobody put in force, its log and all", () => {
       "SELECT body::jsonb #>> '{data,seal}' AS seal FROM operation_events WHERE subject = 'policy'",
     );
     await activate(OURS, SEALS);
-    await activate(WIDE, { make: () => row?.seal ?? "", holds: () => true });
+    await activate(WIDE, { ...FORGED, make: () => row?.seal ?? "" });
     await nothingLeaves(operationAt(await ask(18_000n), 0));
+  });
+
+  it("of which the log tells nothing, for every event of a policy was taken out of it: what it allows is not sent", async () => {
+    await activate(OURS, SEALS);
+    await byHand(
+      null,
+      "DELETE FROM operation_events WHERE subject = 'policy'",
+      "DELETE FROM audit_heads WHERE subject = 'policy'",
+    );
+    await activatePolicy(database.db, WIDE);
+    const id = operationAt(await ask(18_000n), 0);
+    expect(await w.now(id)).toMatchObject({ status: "PREPARED" });
+    expect(await problems(TOLD)).toEqual(["a policy was put in force without a seal of ours"]);
+    await drive(worker(TOLD), id);
+    expect(await posts()).toBe(0);
+    expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
+    expect(await incidents()).toEqual(["row_changed"]);
   });
 
   it("is told again by a process with a new secret, once; what is decided then is sent when the one before is gone", async () => {

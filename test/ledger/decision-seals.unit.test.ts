@@ -1,14 +1,14 @@
 /** A seal holds for what it was made of, and for nothing that differs in any part. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { OperationId } from "../../src/domain/ids.js";
+import type { ApprovalId, OperationId } from "../../src/domain/ids.js";
 import { NO_SEALS, type Seals, sealsWith } from "../../src/domain/seals.js";
 import {
-  allowedHolds,
+  answerHolds,
   resolutionHolds,
   type SealedResolution,
   type SealedVote,
-  sealAllowed,
+  sealAnswer,
   sealResolution,
   sealVote,
   voteHolds,
@@ -45,6 +45,7 @@ const operations = fc.record({
   id: text.map((id) => id as OperationId),
   fingerprint: text,
   policyHash: text,
+  approvalId: fc.option(text.map((id) => id as ApprovalId)),
 });
 
 /** One value with some of its fields taken from another one of its kind. */
@@ -79,10 +80,10 @@ describe("a seal", () => {
     );
   });
 
-  it("of an operation that the policy allowed holds for that one alone", () => {
+  it("of the policy's answer holds for that operation and its approval alone", () => {
     fc.assert(
       fc.property(mixed(operations), ({ one, other, differ }) => {
-        expect(allowedHolds(SEALS, other, sealAllowed(SEALS, one))).toBe(!differ);
+        expect(answerHolds(SEALS, other, sealAnswer(SEALS, one))).toBe(!differ);
       }),
     );
   });

@@ -12,7 +12,7 @@ import { activatePolicy, readPolicyText } from "../../src/policy/index.js";
 import { runsShowing } from "../../src/runs/index.js";
 
 /** What decisions are sealed with in tests. */
-export const SEALS = sealsWith({ secret: "the secret of the tests" });
+export const SEALS = sealsWith({ secret: "the secret of the tests", policiesTold: false });
 
 export interface LedgerWorld extends LedgerCtx {
   readonly notes: string[];

@@ -10,8 +10,8 @@ import { systemClock, systemIds } from "../system.js";
 export function deskPorts(config: Config<never>, freshLedger: DeskPorts["freshLedger"]): DeskPorts {
   const log = createLogger({ level: config.logLevel, secrets: [], fields: { roles: "evaluate" } });
   const metrics = createMetrics({ processMetrics: false });
-  // Nobody but this process decides on these databases.
-  const seals = sealsWith({ secret: randomBytes(32).toString("hex") });
+  // Nobody but this process decides on these databases, and nobody tells their log of the policy.
+  const seals = sealsWith({ secret: randomBytes(32).toString("hex"), policiesTold: false });
   return {
     ids: systemIds,
     clock: systemClock,
