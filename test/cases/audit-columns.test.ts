@@ -19,7 +19,6 @@ const build = withCaseWorld(withPaymentsSandbox());
 /** Why a change of these is not named; every other column is. */
 const NOT_VOUCHED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   operations: {
-    "of what people decided there is none, and it is not looked for": ["seal"],
     "decides no money and no authority once it is over": [
       "version",
       "refund_scope",
