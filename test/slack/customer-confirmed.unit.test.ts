@@ -7,7 +7,7 @@ import { approvalViewOf, TOM_REFUND, ticketOf } from "./support/views.js";
 
 const OTHER = "The same refund was done before; this is number 2.";
 
-function card(customerConfirmed: boolean, reasons: string[]): string {
+function card(customerConfirmed: boolean, reasons: string[], othersWait = false): string {
   const view = approvalViewOf({
     ...TOM_REFUND,
     reasons,
@@ -19,6 +19,7 @@ function card(customerConfirmed: boolean, reasons: string[]): string {
     ...view,
     approval: { ...view.approval, binding },
     customerConfirmed,
+    othersWait,
   });
   return `${text}\n${JSON.stringify(blocks)}`;
 }
@@ -50,6 +51,14 @@ describe("an approval card of a customer that was not confirmed", () => {
     const after = card(true, [CUSTOMER_UNCONFIRMED]);
     expect(times(after, /not confirmed|confirmed the customer/)).toBe(0);
     expect(after).toContain("The policy asks for an approval.");
+  });
+
+  test("that stands though the filer has confirmed it says that another ticket waits with it", () => {
+    const waits = /Another ticket asks for the same and waits for this as well\./;
+    expect(times(card(false, [CUSTOMER_UNCONFIRMED], true), waits)).toBe(0);
+    // On the card, and in the notification.
+    expect(times(card(true, [CUSTOMER_UNCONFIRMED], true), waits)).toBe(2);
+    expect(times(card(true, [CUSTOMER_UNCONFIRMED]), waits)).toBe(0);
   });
 
   test("finds the policy's sentence by the rule's own words", () => {

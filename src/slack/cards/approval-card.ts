@@ -63,6 +63,8 @@ export interface ApprovalView {
   readonly changedSince: readonly Change[];
   /** The ticket's customer is confirmed now, whatever it was when the card was made. */
   readonly customerConfirmed: boolean;
+  /** Another ticket asks for the same and waits with it: then the card stands though the filer confirms the customer. */
+  readonly othersWait?: boolean;
   /** Who confirmed the ticket's customer; null: nobody. */
   readonly confirmedBy: string | null;
   /** Of an approval that was not needed any more: the operation that was asked for in its place. */
@@ -187,9 +189,9 @@ function changesBlocks(approval: Approval): KnownBlock[] {
   return [ours("*Changed since the last card*"), theirs(changeLines(approval.changes))];
 }
 
-function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): KnownBlock[] {
+function whyBlocks({ approval, operation, customerConfirmed, othersWait }: ApprovalView): KnownBlock[] {
   const { binding } = approval;
-  const reasons = reasonLines(heldBecause(approval, customerConfirmed));
+  const reasons = reasonLines(heldBecause(approval, customerConfirmed, othersWait));
   const gate =
     approval.gate !== null && !approval.gate.satisfiable ? [`• ${oneLine(approval.gate.sentence)}`] : [];
   const cooling =
@@ -203,15 +205,24 @@ function whyBlocks({ approval, operation, customerConfirmed }: ApprovalView): Kn
   ];
 }
 
+const OTHERS_WAIT = "Another ticket asks for the same and waits for this as well.";
+
 /**
  * Why it is held, as it is now: that nobody has confirmed the customer is one sentence, and none once somebody has. The policy's own
- * sentence about it is of the past and gives way; the customer's row says that the filer has confirmed it since.
+ * sentence about it is of the past and gives way; the customer's row says that the filer has confirmed it since. What holds it
+ * then where another ticket waits with it is that ticket.
  */
-export function heldBecause({ binding }: Approval, customerConfirmed: boolean): readonly string[] {
+export function heldBecause(
+  { binding }: Approval,
+  customerConfirmed: boolean,
+  othersWait = false,
+): readonly string[] {
   const { reasons } = binding.policy;
   if (!binding.bindingUnconfirmed) return reasons;
   const now = customerConfirmed
-    ? []
+    ? othersWait
+      ? [OTHERS_WAIT]
+      : []
     : ["Nobody has confirmed the customer. Approving confirms the customer for this operation alone."];
   const at = reasons.indexOf(CUSTOMER_UNCONFIRMED);
   return at < 0 ? [...reasons, ...now] : reasons.toSpliced(at, 1, ...now);
@@ -509,7 +520,7 @@ export function approvalText(view: ApprovalView): string {
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
-  const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed)[0] ?? ""), 400).text;
+  const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed, view.othersWait)[0] ?? ""), 400).text;
   const changed = changedSinceText(view.changedSince);
   return `${head} ${frozen} ${changed} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
     / {2,}/gu,

@@ -398,10 +398,18 @@ export function closed(title: string, blocks: readonly KnownBlock[]): Modal {
 }
 
 /** Everything about an approval that its card cuts short. */
-export function approvalDetails(approval: Approval, operation: OperationFacts, ticket: Ticket | null): Modal {
+export function approvalDetails(
+  approval: Approval,
+  operation: OperationFacts,
+  ticket: Ticket | null,
+  othersWait: boolean,
+): Modal {
   const { reasons } = approval.binding.policy;
   // Decided, it is how it was judged; while it is a question, the same words as on the card.
-  const held = approval.state === "PENDING" ? heldBecause(approval, isConfirmed(approval, ticket)) : reasons;
+  const held =
+    approval.state === "PENDING"
+      ? heldBecause(approval, isConfirmed(approval, ticket), othersWait)
+      : reasons;
   const parts: (readonly [string, string])[] = [
     ["Why it is held", held.map((reason) => `• ${oneLine(reason)}`).join("\n")],
     [

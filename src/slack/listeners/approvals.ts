@@ -11,6 +11,7 @@ import { cardStands } from "../outbox/shown-card.js";
 import { isBlankText } from "../text/blank.js";
 import { escapeText } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
+import { othersWait } from "../views/approval.js";
 import { readOperation } from "../views/operation.js";
 import type { Click, Submitted } from "./payload.js";
 import { errors, GONE, openModal, plainSentence, type Reply, say } from "./reply.js";
@@ -133,7 +134,8 @@ export async function detailsClicked(ctx: SlackContext, click: Click): Promise<R
   const operation = approval === null ? null : await readOperation(ctx.db, approval.operationId);
   if (approval === null || operation === null) return say(GONE);
   const ticket = approval.ticketId === null ? null : await getTicket(ctx.db, approval.ticketId);
-  return openModal(ctx, click.triggerId, approvalDetails(approval, operation, ticket));
+  const waited = await othersWait(ctx.db, approval);
+  return openModal(ctx, click.triggerId, approvalDetails(approval, operation, ticket, waited));
 }
 
 function seen(place: FormMeta["place"]): {

@@ -29,11 +29,22 @@ export async function approvalViewOf(db: SqlRunner, approval: Approval): Promise
     successor,
     changedSince: approval.state === "PENDING" ? await changesSince(db, approval) : [],
     customerConfirmed: isConfirmed(approval, ticket),
+    othersWait: await othersWait(db, approval),
     confirmedBy: ticket?.binding === "confirmed" ? ticket.boundBy : null,
     ...(await yesBefore(db, approval)),
     ...(await onWord(db, approval)),
     instead: approval.endCode === "binding_confirmed" ? await askedInstead(db, approval.operationId) : null,
   };
+}
+
+/** $1 operation, $2 the run that owns it. */
+const OTHERS_WAIT = `
+SELECT EXISTS (SELECT 1 FROM operation_waiters WHERE operation_id = $1 AND run_id IS DISTINCT FROM $2) AS others`;
+
+/** Another ticket asks for the same and waits with it. */
+export async function othersWait(db: SqlRunner, { operationId, runId }: Approval): Promise<boolean> {
+  const [row] = await db.sql<{ others: boolean }>("slack.others_wait", OTHERS_WAIT, [operationId, runId]);
+  return row?.others === true;
 }
 
 /** $1 approval. Votes on it as the log tells them, oldest first. An erased name is nobody's. */
