@@ -520,7 +520,10 @@ export function approvalText(view: ApprovalView): string {
   }
   const filers = listOf(binding.filers.map(mentionUser));
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
-  const why = escapeWithin(oneLine(heldBecause(approval, view.customerConfirmed, view.othersWait)[0] ?? ""), 400).text;
+  const why = escapeWithin(
+    oneLine(heldBecause(approval, view.customerConfirmed, view.othersWait)[0] ?? ""),
+    400,
+  ).text;
   const changed = changedSinceText(view.changedSince);
   return `${head} ${frozen} ${changed} Asked by ${filers}. ${why} Expires ${utcTime(approval.expiresAt)}.`.replace(
     / {2,}/gu,

@@ -407,9 +407,7 @@ export function approvalDetails(
   const { reasons } = approval.binding.policy;
   // Decided, it is how it was judged; while it is a question, the same words as on the card.
   const held =
-    approval.state === "PENDING"
-      ? heldBecause(approval, isConfirmed(approval, ticket), othersWait)
-      : reasons;
+    approval.state === "PENDING" ? heldBecause(approval, isConfirmed(approval, ticket), othersWait) : reasons;
   const parts: (readonly [string, string])[] = [
     ["Why it is held", held.map((reason) => `• ${oneLine(reason)}`).join("\n")],
     [
