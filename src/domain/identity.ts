@@ -14,6 +14,20 @@ export function operationKey(intent: Intent): string {
   return `${intent.kind}:${intent.customerRef}:${target}:${amount}${mode}#${intent.occurrence}`;
 }
 
+/**
+ * Whether an intent has the fields of its kind and no others. A field that its kind does not have is part of the key all the same:
+ * with it the same effect would be another operation.
+ */
+export function hasFieldsOfItsKind(intent: Intent): boolean {
+  const { kind, orderRef, subscriptionRef, amountMinor, atPeriodEnd, occurrence } = intent;
+  if (occurrence < 1) return false;
+  if (kind === "cancel_subscription") {
+    return orderRef === null && subscriptionRef !== null && amountMinor === 0n && atPeriodEnd !== null;
+  }
+  const money = kind === "refund" ? amountMinor > 0n : amountMinor === 0n;
+  return orderRef !== null && subscriptionRef === null && money && atPeriodEnd === null;
+}
+
 /** What else is material besides the key's parts: where the effect would land at the provider. */
 export interface Landing {
   paymentIntent: string | null;

@@ -2,7 +2,7 @@
  * One write of a turn on its way to a decision: who it is (identity), where it lands (the locked world), what it is worth asking
  * the policy about. Pure, apart from nothing: it reads what `world.ts` has locked.
  */
-import { fingerprint, operationKey } from "../domain/identity.js";
+import { fingerprint, hasFieldsOfItsKind, operationKey } from "../domain/identity.js";
 import type { CallId, OperationId } from "../domain/ids.js";
 import { formatMoney, money } from "../domain/money.js";
 import type { Intent, Operation } from "../domain/operation.js";
@@ -37,13 +37,15 @@ export type Placed =
   | { readonly ok: false; readonly code: string; readonly sentence: string };
 
 /**
- * Finds the candidate's rows and checks that they are still whose and what they were when the intent was computed. For what was
- * held they need only exist: what else changed is compared by its approval.
+ * Finds the candidate's rows and checks that they are still whose and what they were when the intent was computed, and that it is
+ * an intent that code computes: what waits for its siblings lies in a row meanwhile. For what was held they need only exist: what else
+ * changed is compared by its approval.
  */
 export function place(candidate: Candidate, world: World): Placed {
   const { intent } = candidate;
   const landing = landingOf(candidate);
   const proposed = candidate.source.kind === "proposal";
+  if (proposed && !hasFieldsOfItsKind(intent)) return malformed();
   if (intent.subscriptionRef !== null) {
     const subscription = world.subscriptions.get(intent.subscriptionRef);
     if (subscription === undefined) return gone(`The subscription ${intent.subscriptionRef} does not exist.`);
@@ -134,6 +136,11 @@ export function furtherIntent(intent: Intent, of: Operation): Intent | null {
 
 const gone = (sentence: string): Placed => ({ ok: false, code: "not_there", sentence });
 const changed = (sentence: string): Placed => ({ ok: false, code: "world_changed", sentence });
+const malformed = (): Placed => ({
+  ok: false,
+  code: "malformed",
+  sentence: "What was to be done is not stored as it was computed.",
+});
 const otherCustomer = (ref: string): Placed => ({
   ok: false,
   code: "other_customer",
