@@ -128,7 +128,28 @@ async function releaseIn(
   const comparing = compareAll(tx, ctx, complete, { policy, people });
   const [, outcome] = await Promise.all([comparing, prepareAll(tx, ctx, turn, approvals, comparing)]);
   for (const approval of complete) await tellUnsealed(tx, ctx, approval);
+  if (outcome.outcome === "released") await tellLeftOut(tx, ctx, turn, complete);
   return outcome;
+}
+
+/** On-call hears of what people approved and no call of its turn names any more: with the turn gone on, nobody would send it or ask again. */
+async function tellLeftOut(
+  tx: Tx,
+  ctx: ApprovalsContext,
+  turn: HeldTurn,
+  complete: readonly Approval[],
+): Promise<void> {
+  const named = new Set(operationIds(turn));
+  for (const { id, operationId } of complete) {
+    if (named.has(operationId)) continue;
+    await ledger.openIncident(tx, ctx.ledger, {
+      kind: "row_changed",
+      dedupeKey: `row_changed:${id}:left_out`,
+      operationId,
+      paymentId: null,
+      detail: { problems: ["it was approved, and the call that had asked for it is about something else"] },
+    });
+  }
 }
 
 /** On-call hears of votes that count for nothing because nobody sealed them, once for each approval. */

@@ -102,4 +102,22 @@ describe("a held refund", () => {
     await world.pump();
     expect(await amounts()).toEqual([]);
   });
+
+  test("is told to on-call when it was approved and its call is about something else", async () => {
+    const { world, runId, approval } = await held();
+    await world.db.sql(
+      undefined,
+      `UPDATE tool_calls SET operation_id = NULL, state = 'ready',
+         decision_detail = jsonb_set(decision_detail, '{proposal,intent,amountMinor}', '"4000"') WHERE run_id = $1 AND state = 'held'`,
+      [runId],
+    );
+    await world.click("U_SUP1", approval);
+    await world.pump();
+    expect(await amounts()).toEqual([4_000]);
+    const incidents = await world.db.sql<{ kind: string; operation_id: string }>(
+      undefined,
+      "SELECT kind, operation_id FROM incidents WHERE status = 'open'",
+    );
+    expect(incidents).toEqual([{ kind: "row_changed", operation_id: approval.operationId }]);
+  });
 });
