@@ -389,7 +389,8 @@ describe("a freeze", () => {
       why: "frozen",
     });
     expect(await ledger.askThaw(ctx, { kind: "refund", by: "U_ONC1", withinMs: 60_000 })).toMatchObject({
-      thawAskedBy: "U_ONC1",
+      used: false,
+      state: { thawAskedBy: "U_ONC1" },
     });
     expect(await ledger.thaw(ctx, { kind: "refund", by: "U_ONC2" })).toMatchObject({ changed: true });
     expect(await ledger.thaw(ctx, { kind: "refund", by: "U_ONC2" })).toMatchObject({ changed: false });
