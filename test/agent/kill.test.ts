@@ -55,8 +55,12 @@ beforeEach(async () => {
 });
 afterEach(() => stub.close());
 
+const SHORT_LEASE_MS = 400;
+const LONG_LEASE_MS = 60_000;
+
 function run(
   killAt: DriverOptions["killAt"],
+  leaseMs = SHORT_LEASE_MS,
 ): Promise<{ signal: string | null; code: number | null; log: string }> {
   const options: DriverOptions = {
     databaseUrl: database.url,
@@ -64,6 +68,7 @@ function run(
     paymentsUrl: payments.sandbox.url,
     text: "Tom Whitfield: ORD-10042 torn, £180.00 back, and £20.00 for ORD-10050 please",
     killAt,
+    leaseMs,
   };
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["--import", "tsx", DRIVER, JSON.stringify(options)], {
@@ -152,7 +157,7 @@ test("workers killed at one point after the other lose nothing and do nothing tw
 });
 
 test("two workers at once drive one run once", { timeout: PATIENCE_MS }, async () => {
-  const [one, two] = await Promise.all([run(null), run(null)]);
+  const [one, two] = await Promise.all([run(null, LONG_LEASE_MS), run(null, LONG_LEASE_MS)]);
   expect([one.code, two.code], `${one.log}${two.log}`).toEqual([0, 0]);
   await expectSettled();
   expect(stub.requests).toHaveLength(3);

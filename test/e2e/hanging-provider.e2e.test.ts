@@ -21,8 +21,8 @@ const LOOK_EVERY_MS = 100;
 const POOL = { DATABASE_POOL_SIZE: "5", PROVIDER_TIMEOUT_MS: "120000", LEASE_MS: "130000" } as const;
 
 /** Prepared refunds on orders of their own, for whichever worker takes them. */
-async function prepareAll({ db }: House): Promise<void> {
-  const ctx = ledgerWorld(db);
+async function prepareAll({ db, seals }: House): Promise<void> {
+  const ctx = { ...ledgerWorld(db), seals };
   for (let index = 1; index <= AT_ONCE; index += 1) {
     const n = 7000 + index;
     const proposal = {

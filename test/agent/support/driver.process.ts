@@ -19,6 +19,8 @@ export interface DriverOptions {
   text: string;
   /** Dies here, at this pass; null: works to the end. */
   killAt: { name: string; pass: number } | null;
+  /** Of what it takes. Whoever follows a worker that died waits for it; two that live must not lose theirs to a busy machine. */
+  leaseMs: number;
 }
 
 const options = JSON.parse(process.argv[2] ?? "{}") as DriverOptions;
@@ -33,7 +35,7 @@ const world = await agentWorld({
     model: "claude-sonnet-5-5",
     idleMs: 10_000,
   }),
-  leaseMs: 400,
+  leaseMs: options.leaseMs,
   worker: `driver-${process.pid}`,
 });
 const { killAt } = options;

@@ -10,7 +10,7 @@ import { Stage } from "../../../src/app/demo/stage.js";
 import { startWorld, type World } from "../../../src/app/demo/world.js";
 import { hostEnvironment } from "../../../src/config/host.js";
 import { type OpenDb, openDb } from "../../../src/db/connect.js";
-import { sealsWith } from "../../../src/domain/seals.js";
+import { type Seals, sealsWith } from "../../../src/domain/seals.js";
 import { verifyAudit } from "../../../src/ledger/index.js";
 import { demoShop, type ShopFile } from "../../../src/shop/index.js";
 import type { Databases } from "./databases.js";
@@ -53,6 +53,8 @@ export interface House {
   readonly told: readonly string[];
   /** What the processes logged, newest last. */
   log(): string;
+  /** As the product seals decisions in this house. */
+  readonly seals: Seals;
   /** @throws when the audit chain is not intact */
   assertAuditIntact(): Promise<void>;
   close(): Promise<void>;
@@ -115,10 +117,12 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
   });
   await prepareShop(db, world.shop);
   await stage.open();
+  const seals = sealsWith({ secret: world.env["SEAL_SECRET"] ?? world.env["SLACK_BOT_TOKEN"] ?? "" });
   return {
     world,
     db,
     stage,
+    seals,
     told,
     policyFile,
     log: () =>
@@ -137,7 +141,6 @@ export async function openHouse(databases: Databases, options: HouseOptions): Pr
       return product;
     },
     assertAuditIntact: async () => {
-      const seals = sealsWith({ secret: world.env["SEAL_SECRET"] ?? world.env["SLACK_BOT_TOKEN"] ?? "" });
       const report = await verifyAudit(db, seals);
       if (!report.intact) throw new Error(`the audit chain is broken: ${JSON.stringify(report.broken)}`);
     },
