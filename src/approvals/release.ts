@@ -140,29 +140,34 @@ async function tellLeftOut(
   complete: readonly Approval[],
 ): Promise<void> {
   const named = new Set(operationIds(turn));
-  for (const { id, operationId } of complete) {
-    if (named.has(operationId)) continue;
-    await ledger.openIncident(tx, ctx.ledger, {
-      kind: "row_changed",
-      dedupeKey: `row_changed:${id}:left_out`,
-      operationId,
-      paymentId: null,
-      detail: { problems: ["it was approved, and the call that had asked for it is about something else"] },
-    });
+  for (const approval of complete) {
+    if (named.has(approval.operationId)) continue;
+    const problem = "it was approved, and the call that had asked for it is about something else";
+    await tellChanged(tx, ctx, approval, `${approval.id}:left_out`, problem);
   }
 }
 
 /** On-call hears of votes that count for nothing because nobody sealed them, once for each approval. */
 async function tellUnsealed(tx: Tx, ctx: ApprovalsContext, approval: Approval): Promise<void> {
   if (unsealedYes(approval, ctx.ledger.seals).length === 0) return;
-  await ledger.openIncident(tx, ctx.ledger, {
-    kind: "row_changed",
-    dedupeKey: `row_changed:${approval.id}`,
-    operationId: approval.operationId,
-    paymentId: null,
-    detail: { problems: [ledger.UNSEALED_VOTE] },
-  });
+  await tellChanged(tx, ctx, approval, approval.id, ledger.UNSEALED_VOTE);
 }
+
+/** A finding about rows that somebody changed, once under its name. */
+const tellChanged = (
+  tx: Tx,
+  ctx: ApprovalsContext,
+  { operationId }: Approval,
+  name: string,
+  problem: string,
+): Promise<unknown> =>
+  ledger.openIncident(tx, ctx.ledger, {
+    kind: "row_changed",
+    dedupeKey: `row_changed:${name}`,
+    operationId,
+    paymentId: null,
+    detail: { problems: [problem] },
+  });
 
 /** A call that was ready at first and held at an earlier release has an operation by now, which its caller may not know. */
 function withOperations(turn: HeldTurn, approvals: readonly Approval[]): HeldTurn {

@@ -19,7 +19,8 @@ import {
   UNSEALED_VOTE,
   voteHolds,
 } from "./decision-seals.js";
-import type { BrokenLink, ResolutionState, ResolutionVerb } from "./types.js";
+import type { ResolutionRow } from "./resolution-rows.js";
+import type { BrokenLink } from "./types.js";
 
 const AT_A_TIME = 1_000;
 
@@ -58,15 +59,11 @@ WHERE v.id > $1 AND v.verdict = 'approve' AND NOT (v.seal IS NULL AND v.at <= ${
   ))
 ORDER BY v.id LIMIT $2::int`;
 
-interface ResolutionRow extends Page {
-  verb: ResolutionVerb;
-  state: ResolutionState;
-  operation_version: bigint;
-  by: string;
-  reason: string;
-  evidence_ref: string;
-  second_by: string | null;
-}
+type SealedRow = Page &
+  Pick<
+    ResolutionRow,
+    "verb" | "state" | "operation_version" | "by" | "reason" | "evidence_ref" | "second_by"
+  >;
 
 /** $1 last id seen, $2 rows. What waits for a second person, and what was carried out. */
 const RESOLUTIONS = `
@@ -140,7 +137,7 @@ export async function checkSeals(
       };
       return voteHolds(seals, vote, row.seal) ? null : UNSEALED_VOTE;
     }),
-    await each<ResolutionRow>(on, "ledger.audit_resolution_seals", RESOLUTIONS, found, (row) => {
+    await each<SealedRow>(on, "ledger.audit_resolution_seals", RESOLUTIONS, found, (row) => {
       const given = {
         id: row.id,
         operationId: row.operation_id as OperationId,

@@ -55,9 +55,13 @@ RETURNING ${COLUMNS}`;
 /** $1 kind. Whoever turns the switch waits for this. */
 const LOCK = "SELECT 1 FROM freeze_switches WHERE kind = $1 FOR UPDATE";
 
-/** $1 kind, $2 command. A statement of its own, so that it sees what was committed while the lock was waited for. */
+/**
+ * $1 kind, $2 command. A statement of its own, so that it sees what was committed while the lock was waited for. Read as the text that it
+ * is: an event that somebody made unreadable keeps nobody from freezing.
+ */
 const USED = `
-SELECT 1 FROM operation_events e WHERE e.subject = 'freeze:' || $1::text AND e.body::jsonb #>> '{data,command}' = $2`;
+SELECT 1 FROM operation_events e
+WHERE e.subject = 'freeze:' || $1::text AND strpos(e.body, '"command":' || to_json($2::text)::text) > 0`;
 
 /** Whether the log tells of this command already. One that is taken a second time, after a crash, turns no switch a second time. */
 async function isUsed(tx: Tx, kind: FreezeKind, command: string | undefined): Promise<boolean> {

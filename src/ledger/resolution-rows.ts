@@ -14,7 +14,8 @@ import {
   SHOWN_SINCE,
 } from "./types.js";
 
-interface Row {
+/** A row of `resolutions`. */
+export interface ResolutionRow {
   id: string;
   operation_id: OperationId;
   verb: ResolutionVerb;
@@ -58,7 +59,7 @@ RETURNING ${COLUMNS}`;
 
 /** The operation's row is locked and no other proposal is open. */
 export async function insertResolution(tx: Tx, seals: Seals, made: NewResolution): Promise<Resolution> {
-  const [row] = await tx.sql<Row>("ledger.insert_resolution", INSERT, [
+  const [row] = await tx.sql<ResolutionRow>("ledger.insert_resolution", INSERT, [
     made.id,
     made.operationId,
     made.verb,
@@ -100,7 +101,7 @@ export async function closeResolution(
     agreedOn?: JsonObject;
   },
 ): Promise<Resolution | null> {
-  const [row] = await tx.sql<Row>("ledger.close_resolution", CLOSE, [
+  const [row] = await tx.sql<ResolutionRow>("ledger.close_resolution", CLOSE, [
     id,
     end.state,
     end.second?.by ?? null,
@@ -128,7 +129,7 @@ export async function showAnew(
   id: string,
   answer: { shown: JsonObject; times: number },
 ): Promise<Resolution | null> {
-  const [row] = await tx.sql<Row>("ledger.show_resolution_anew", SHOW_ANEW, [
+  const [row] = await tx.sql<ResolutionRow>("ledger.show_resolution_anew", SHOW_ANEW, [
     id,
     JSON.stringify({ [SHOWN_SINCE]: answer }),
   ]);
@@ -144,15 +145,17 @@ export function answerShown({ probe }: Pick<Resolution, "probe">): { shown: Json
 }
 
 export async function getResolution(on: SqlRunner, id: string): Promise<Resolution | null> {
-  const [row] = await on.sql<Row>("ledger.resolution", `SELECT ${COLUMNS} FROM resolutions WHERE id = $1`, [
-    id,
-  ]);
+  const [row] = await on.sql<ResolutionRow>(
+    "ledger.resolution",
+    `SELECT ${COLUMNS} FROM resolutions WHERE id = $1`,
+    [id],
+  );
   return row === undefined ? null : toResolution(row);
 }
 
 /** The proposal that waits for a second person. */
 export async function openResolutionOf(on: SqlRunner, operationId: OperationId): Promise<Resolution | null> {
-  const [row] = await on.sql<Row>(
+  const [row] = await on.sql<ResolutionRow>(
     "ledger.open_resolution",
     `SELECT ${COLUMNS} FROM resolutions WHERE operation_id = $1 AND state = 'proposed'`,
     [operationId],
@@ -221,7 +224,7 @@ export async function appliedRetry(on: SqlRunner, id: OperationId): Promise<stri
   return row?.id ?? null;
 }
 
-const toResolution = (row: Row): Resolution => ({
+const toResolution = (row: ResolutionRow): Resolution => ({
   id: row.id,
   operationId: row.operation_id,
   verb: row.verb,

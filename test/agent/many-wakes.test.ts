@@ -17,10 +17,8 @@ test("a held refund is woken a hundred times before and after its approval, and 
     ),
   );
   const { runId } = await world.fileConfirmed("ORD-10042 arrived torn, £180.00 back");
-  const [approval] = await (async () => {
-    await world.pump();
-    return world.pending();
-  })();
+  await world.pump();
+  const [approval] = await world.pending();
   if (approval === undefined) throw new Error("nothing is pending");
   const wakes = () =>
     Promise.all(

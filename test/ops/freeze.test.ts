@@ -6,6 +6,7 @@ import { readIncident } from "../../src/slack/views/ops.js";
 import { POLICY } from "../approvals/harness.js";
 import { moveClock, onlyApproval } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
@@ -57,6 +58,20 @@ describe("freeze", () => {
     expect(await thaw()).toMatchObject({ outcome: "gone", state: { frozen: true } });
     expect((await drive(w.dispatch, await w.prepared(7_000n))).status).toBe("PREPARED");
     expect(w.h.shown.ops.filter(({ message }) => message.type === "frozen")).toHaveLength(2);
+  });
+
+  it("an earlier event of the switch that somebody made unreadable keeps nobody from freezing", async () => {
+    await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "a drill", command: "1.2.drill" });
+    await w.ops.thaw({ userId: "U_ONC2", kind: "refund", command: "1.2.over" });
+    await writeByHand(
+      database.db,
+      null,
+      "UPDATE operation_events SET body = 'not json' WHERE subject = 'freeze:refund' AND type = 'freeze'",
+    );
+    expect(
+      await w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "for real", command: "1.2.real" }),
+    ).toMatchObject({ outcome: "frozen", already: false });
+    expect((await drive(w.dispatch, await w.prepared(6_000n))).status).toBe("PREPARED");
   });
 
   it("a thaw asked for by a command that is taken a second time is asked for once", async () => {
