@@ -17,7 +17,6 @@ import {
   type AuditedOperation,
   checkOperation,
   coolingOffEnd,
-  dataIn,
   dataOf,
   decidedBy,
   NOT_CANONICAL,
@@ -26,7 +25,6 @@ import { chainOfSubject } from "./audit-subjects.js";
 import { type Release, releaseOf } from "./authority-release.js";
 import {
   answerHolds,
-  policyHolds,
   resolutionHolds,
   UNSEALED_OPERATION,
   UNSEALED_POLICY,
@@ -34,6 +32,7 @@ import {
   UNSEALED_VOTE,
   voteHolds,
 } from "./decision-seals.js";
+import { isPolicyOurs } from "./policy-told.js";
 import { getResolution } from "./resolution-rows.js";
 
 export interface Authority {
@@ -64,7 +63,7 @@ export async function authorityOf(
       ...earlyClaims(events),
       ...retryProblems(events),
       ...(await retrySealProblems(on, seals, audited)),
-      ...policySealProblems(seals, audited),
+      ...(await policySealProblems(on, seals, audited)),
       ...answerProblems(seals, audited),
     ];
     // What was never held has nobody's approval to look for; a release that was taken out of the log is in what the chain says.
@@ -153,11 +152,13 @@ async function retrySealProblems(
 }
 
 /** The policy that it was decided under is one that a process of ours put in force. */
-function policySealProblems(seals: Seals, { policyEvent, policiesTold }: AuditedOperation): string[] {
+async function policySealProblems(
+  on: SqlRunner,
+  seals: Seals,
+  { policyEvent, policiesTold }: AuditedOperation,
+): Promise<string[]> {
   const sealed =
-    policyEvent === null
-      ? !(policiesTold || seals.policiesTold)
-      : policyHolds(seals, dataIn(policyEvent.body), policyEvent.seq);
+    policyEvent === null ? !(policiesTold || seals.policiesTold) : await isPolicyOurs(on, seals, policyEvent);
   return sealed ? [] : [UNSEALED_POLICY];
 }
 

@@ -20,6 +20,8 @@ import type { Resolution } from "./types.js";
 export const UNSEALED_VOTE = "a vote about it bears no seal of ours";
 export const UNSEALED_RESOLUTION = "a person's decision about it bears no seal of ours";
 export const UNSEALED_ACTIVATION = "a policy was put in force without a seal of ours";
+export const UNKNOWN_ACTIVATION =
+  "the policy was put in force under no secret that this process knows (SEAL_SECRET, SEAL_SECRETS_ACCEPTED)";
 export const UNSEALED_POLICY = "the policy that it was decided under was put in force without a seal of ours";
 export const UNSEALED_OPERATION = "it bears no seal of the policy's answer";
 

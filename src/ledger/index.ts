@@ -100,3 +100,4 @@ export { recordPolicyActivated } from "./subject-events.js";
 export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";
 export { AGREED_ON, REFUSED_BY, SHOWN_SINCE } from "./types.js";
+export { tellUnknownPolicy } from "./unknown-policy.js";

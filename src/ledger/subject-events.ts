@@ -7,10 +7,10 @@ import type { Tx } from "../db/connect.js";
 import { utcMicros } from "../db/connect.js";
 import type { Actor } from "../domain/operation.js";
 import type { Seals } from "../domain/seals.js";
-import { dataIn } from "./audit-check.js";
 import { sealPolicy } from "./decision-seals.js";
 import { eventHash } from "./event-sql.js";
 import { canonicalData } from "./json.js";
+import { isToldByUs } from "./policy-told.js";
 import { actorName } from "./subjects.js";
 
 /** What an event may be about. */
@@ -81,25 +81,18 @@ export async function recordSubjectEvent(
 /** How a switch or an incident names who acted: a Slack user, or a part of ours. */
 export const actorOf = (by: string): Actor => (by.startsWith("system:") ? (by as Actor) : `slack:${by}`);
 
-/** The policy that the log told of last, as text: an event that somebody made unreadable keeps no policy from being activated. */
-const LAST_POLICY = `
-SELECT h.event_count, e.body FROM audit_heads h
-LEFT JOIN operation_events e ON e.subject = 'policy' AND e.seq = h.event_count WHERE h.subject = 'policy'`;
+const POLICIES_TOLD = "SELECT event_count FROM audit_heads WHERE subject = 'policy'";
 
 /**
- * Tells the log which policy is in force, sealed, unless it says so already, sealed with the secret of this process. Call in the
+ * Tells the log which policy is in force, sealed, unless it says so already and a process with this secret said it. Call in the
  * transaction that makes it the active one, which others that do the same wait for.
  */
 export const recordPolicyActivated =
   (seals: Seals) =>
   async (tx: Tx, { hash: policy, textHash: text }: { hash: string; textHash: string }): Promise<void> => {
-    const [last] = await tx.sql<{ event_count: number; body: string | null }>(
-      "ledger.last_policy",
-      LAST_POLICY,
-    );
+    const [last] = await tx.sql<{ event_count: number }>("ledger.policies_told", POLICIES_TOLD);
     const seq = last?.event_count ?? 0;
-    const told = dataIn(last?.body ?? "");
-    if (told["policy"] === policy && told["seal"] === sealPolicy(seals, { policy, text, seq })) return;
+    if (await isToldByUs(tx, seals, { policy, text, seq })) return;
     await recordSubjectEvent(tx, {
       subject: "policy",
       type: "policy_activated",

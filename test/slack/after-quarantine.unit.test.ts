@@ -699,6 +699,10 @@ describe("an incident card", () => {
     expect(text).toContain("A freeze switch was changed in the database, and not by anybody on call.");
     expect(text).not.toContain("An operation's row");
     expect(detail).toContainEqual(["Frozen", "refund operations"]);
+    const policy = incidentDetail("row_changed", { policy: "abc", problems: ["unknown"] }, null);
+    const ofPolicy = said(incidentCard({ ...facts, operation: null, detail: policy }));
+    expect(ofPolicy).toContain("What is decided under it is not sent here.");
+    expect(ofPolicy).not.toContain("freeze switch");
     expect(said(incidentCard({ ...facts, operation: operationOf(), detail: [] }))).toContain(
       "An operation's row",
     );

@@ -13,6 +13,7 @@ import {
   getOperation,
   sealBlocks,
   setLiftedBack,
+  tellUnknownPolicy,
 } from "../../ledger/index.js";
 import { checkTrips, type OpsContext, showSwitches } from "../../ops/index.js";
 import {
@@ -164,6 +165,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: TRIPS_EVERY_MS,
       pass: async () => {
         await setLiftedBack(contexts.dispatch);
+        await tellUnknownPolicy(contexts.dispatch);
         await checkTrips(parts.ops);
         await showSwitches(parts.ops);
       },

@@ -21,6 +21,8 @@ import { type OperationFacts, standingOf, whatOf } from "./sentences.js";
 const REASON_MAX = 800;
 /** What was left by the balance when it was found, as `incidentDetail` calls it. */
 export const LEFT_THEN = "Left to refund then";
+/** The hash of a policy that it is about. */
+export const POLICY_LABEL = "Policy";
 
 /** As the database knows them (`incidents_kind_is_known`). */
 export const INCIDENT_KINDS = [
@@ -190,7 +192,7 @@ const wordsOf = (incident: IncidentView): IncidentWords => {
   return {
     ...incidentWords(kind),
     ...(kind === "overdrawn" ? overdrawnWords(incident) : {}),
-    ...(kind === "row_changed" && operation === null ? LIFTED : {}),
+    ...(kind === "row_changed" && operation === null ? changedWords(incident) : {}),
     ...(onWord === true ? ON_WORD[kind] : {}),
     ...(operation !== null && SETTLED_STATES.has(operation.status) ? settledWords(kind, operation) : {}),
     ...(incident.thawed === undefined ? {} : THAWED),
@@ -236,6 +238,16 @@ const LIFTED: Rest = {
     "A freeze switch was changed in the database, and not by anybody on call. Nothing was sent because of that, and it stands again as the log tells it.",
   next: "Find who wrote to the database; then `/ops thaw` if it is frozen and may go on, and close this.",
 };
+
+const UNKNOWN_POLICY: Rest = {
+  meaning:
+    "A policy was put in force by somebody who wrote to the database, or by a process with another secret. What is decided under it is not sent here.",
+  next: "Give every process the same `SEAL_SECRET` (the bot's token where there is none), and one that takes its place to `SEAL_SECRETS_ACCEPTED` first; start again, then close this. If they are the same: freeze everything (`/ops freeze`) and find who wrote to the database.",
+};
+
+/** Of no operation: a policy, or a freeze switch. */
+const changedWords = ({ detail }: IncidentView): Rest =>
+  detail.some(([label]) => label === POLICY_LABEL) ? UNKNOWN_POLICY : LIFTED;
 
 const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
   missing_effect: {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
-import { type IncidentKind, LEFT_THEN } from "./incident-card.js";
+import { type IncidentKind, LEFT_THEN, POLICY_LABEL } from "./incident-card.js";
 
 /** Keys whose values are minor units. */
 const MONEY = new Set([
@@ -36,6 +36,7 @@ const LABELS: Readonly<Record<string, string>> = {
   left: LEFT_THEN,
   names: "Carries the id",
   operationStatus: "It was then",
+  policy: POLICY_LABEL,
   providerRef: "Provider reference",
   ref: "Provider reference",
   reserved: "Set aside",
