@@ -33,6 +33,13 @@ export interface SlackWeb {
   close(): Promise<void>;
 }
 
+/** Where links to messages begin; null: Slack has not told, and there are none. */
+export const workspaceUrl = (web: Pick<SlackWeb, "identity">): Promise<string | null> =>
+  web.identity().then(
+    ({ url }) => url,
+    () => null,
+  );
+
 /** The longest that a write may wait for its answer. */
 export const WRITE_TIMEOUT_MS = 15_000;
 /** A directory read stands between a click and its answer. */

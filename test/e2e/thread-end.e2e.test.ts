@@ -71,6 +71,35 @@ describe("a card that was made before the customer was confirmed", () => {
   });
 });
 
+describe("two tickets that ask for the same", () => {
+  it("the second one's thread says which ticket asked first, and leads there", {
+    timeout: LONG_MS,
+  }, async () => {
+    const { stage } = house;
+    const first = await stage.file("U_AGENT", "Order ORD-7006 arrived torn, refund £180.00 please.");
+    await stage.confirmBinding(first);
+    await stage.runIn(first, "awaiting_approval");
+    const second = await stage.file("U_AGENT2", "Please refund £180.00 of order ORD-7006.");
+    await stage.confirmBinding(second);
+    await stage.runIn(second, "awaiting_approval");
+    const link = `/archives/${first.channel}/p${first.ts.replace(".", "")}|another ticket>`;
+    const leads = (thread: Thread, words: string) => () =>
+      Promise.resolve(shown(thread).some((message) => blocksOf(message).includes(`${link}${words}`)));
+    await stage.until(
+      "the second ticket's run to name the first",
+      leads(second, " asked for the same first"),
+    );
+    expect(shown(first).some((message) => blocksOf(message).includes("another ticket>"))).toBe(false);
+    await stage.approve("U_SUP1", first);
+    await stage.runIn(second, "resolved");
+    await stage.until("its end to name it", leads(second, " asked for the same before"));
+    expect(shown(first).some((message) => blocksOf(message).includes("another ticket>"))).toBe(false);
+    expect(
+      (await house.world.payments.control.effects()).filter(({ amount }) => amount === 18_000),
+    ).toHaveLength(1);
+  });
+});
+
 describe("a card that the filer's word made needless", () => {
   it("says in both places what was done in its place, and follows it", { timeout: LONG_MS }, async () => {
     const { stage, world } = house;

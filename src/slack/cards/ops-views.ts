@@ -32,6 +32,7 @@ import {
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
+import { messageLink } from "../text/link.js";
 import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
@@ -293,10 +294,8 @@ export function opsRuns(view: RunsView, workspace: string | null): Message {
 /** "Finished · filed by @Ada · 3 steps · 29 Nov · Ticket · `run_…`", what it asked for, and how the ticket begins. */
 function runLines(run: RunsView["runs"][number], workspace: string | null): string {
   const { message, asked } = run;
-  const ticket =
-    workspace === null || message === null
-      ? ""
-      : ` · <${workspace}archives/${encodeURIComponent(message.channelId)}/p${message.ts.replace(".", "")}|Ticket>`;
+  const link = message === null ? null : messageLink(message, "Ticket", workspace);
+  const ticket = link === null ? "" : ` · ${link}`;
   const head = `*${esc(runTitleOf(run.state, asked), 60)}*${endWords(run)} · filed by ${mentionUser(run.filer)} · ${counted(run.steps, "step")} · ${localTime(run.createdAt)}${ticket} · \`${run.id}\``;
   const more = asked.length - ASKED_SHOWN;
   const what = asked.slice(0, ASKED_SHOWN).map((one) => `      ${askedText(one)}`);

@@ -12,6 +12,7 @@ import { ACTIONS, furtherValue } from "../actions.js";
 import { actions, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
+import { ticketLink } from "../text/link.js";
 import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
 import { withLocalTimes } from "../text/time.js";
 import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
@@ -86,7 +87,12 @@ export const beingCheckedPost = (operation: OperationFacts): Message =>
 /** States after which "the same again" can only mean a further one. */
 const MAY_BE_FURTHER: ReadonlySet<OperationFacts["status"]> = new Set(["CONFIRMED", "REJECTED", "REVERSED"]);
 
-export function replayedPost(operation: OperationFacts, ticketId: TicketId): Message {
+/** `workspace`: where links to messages begin; null: there are none. */
+export function replayedPost(
+  operation: OperationFacts,
+  ticketId: TicketId,
+  workspace: string | null = null,
+): Message {
   // The same amount once more: where less than it is left, the click could only be refused.
   const further =
     operation.kind === "refund" &&
@@ -108,10 +114,15 @@ export function replayedPost(operation: OperationFacts, ticketId: TicketId): Mes
         ]
       : [],
   );
-  if (frozen === null) return post;
+  const { ticket } = operation;
+  const where =
+    ticket === null || ticket.id === ticketId
+      ? []
+      : [`It was asked for in ${ticketLink(ticket, workspace)}.`];
+  const notes = [...where, ...(frozen === null ? [] : [frozenSince(frozen)])];
   return {
-    text: `${post.text} ${frozenText(frozen)}`,
-    blocks: [...post.blocks, note(frozenSince(frozen))],
+    text: [post.text, ...where, ...(frozen === null ? [] : [frozenText(frozen)])].join(" "),
+    blocks: [...post.blocks, ...notes.map(note)],
   };
 }
 

@@ -13,6 +13,7 @@ import type { RunView, ToolCall, Turn } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
 import { actions, attributed, type Message, note, ours, theirs, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
+import { ticketLink } from "../text/link.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { frozenSince, frozenText, heldBackBy } from "./frozen.js";
 import { type OperationFacts, standingOf } from "./sentences.js";
@@ -28,7 +29,8 @@ const STEPS_SHOWN = 12;
 const STEP_MAX = 180;
 const WORDS_MAX = 400;
 
-export function runCard(card: RunCardView): Message {
+/** `workspace`: where links to messages begin; null: there are none. */
+export function runCard(card: RunCardView, workspace: string | null = null): Message {
   const { run, turns, notes } = card.view;
   const ended = isRunEnd(run.state);
   const title = runTitleOf(run.state, [...card.operations.values()]);
@@ -43,6 +45,7 @@ export function runCard(card: RunCardView): Message {
     ),
     ...switches.map((one) => note(frozenSince(one))),
     ...stepsBlocks(card),
+    ...othersBlocks(card, workspace),
     ...(words === null ? [] : [attributed(`_${markerOf(run.planner)}_`, words, WORDS_MAX)]),
     note(
       [
@@ -127,6 +130,28 @@ function stepsBlocks({ view, operations }: RunCardView): KnownBlock[] {
     );
   });
   return [theirs([...(hidden === 0 ? [] : [`(${hidden} earlier steps)`]), ...lines].join("\n"))];
+}
+
+/** Steps that ask for what another ticket holds: which one, so that whoever filed this one can follow it there. */
+function othersBlocks({ view, operations }: RunCardView, workspace: string | null): KnownBlock[] {
+  const over = isRunEnd(view.run.state);
+  const lines = view.calls.slice(-STEPS_SHOWN).flatMap((call) => {
+    const operation = call.operationId === null ? undefined : operations.get(call.operationId);
+    const ticket = operation?.ticket ?? null;
+    return operation === undefined || ticket === null || ticket.id === view.ticket.id
+      ? []
+      : [
+          `Step ${view.calls.indexOf(call) + 1}: ${heldThere(operation, over, ticketLink(ticket, workspace))}.`,
+        ];
+  });
+  return lines.length === 0 ? [] : [note(lines.join("\n"))];
+}
+
+function heldThere(operation: OperationFacts, over: boolean, ticket: string): string {
+  if (isLeft(operation, over)) return `left to ${ticket}`;
+  return ENDED.has(operation.status)
+    ? `${ticket} asked for the same before`
+    : `${ticket} asked for the same first, and this one waits with it`;
 }
 
 /** One step: what was asked for, and how it stands by the database; `over`: its run has ended. */

@@ -8,7 +8,7 @@
 
 import { assertNever } from "../../domain/assert-never.js";
 import type { Frozen } from "../../domain/frozen.js";
-import type { OperationId, TicketId } from "../../domain/ids.js";
+import type { OperationId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import { onWord } from "../../domain/named-evidence.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
@@ -16,6 +16,7 @@ import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
+import type { TicketPlace } from "../text/link.js";
 import { withRef } from "../text/safe.js";
 
 /** An operation as cards and threads show it. Amounts in minor units. */
@@ -48,7 +49,8 @@ export interface OperationFacts {
   readonly frozen: Frozen | null;
   readonly approvedBy: readonly string[];
   readonly filers: readonly string[];
-  readonly ticketId: TicketId | null;
+  /** Whose it is: asked for it first, or was left it. */
+  readonly ticket: TicketPlace | null;
   readonly unknownSince: Date | null;
   /** Its end was decided by a person. */
   readonly resolvedByPerson: boolean;

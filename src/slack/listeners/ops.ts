@@ -38,6 +38,7 @@ import { actorName, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import type { SlackContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
+import { workspaceUrl } from "../web.js";
 import { closeAsked, reopenAsked } from "./ops-records.js";
 import type { Click, SlashCommand, Submitted } from "./payload.js";
 import { errors, GONE, notShown, openModal, openView, type Reply, say, updateView } from "./reply.js";
@@ -58,13 +59,6 @@ export async function opsCommand(ctx: SlackContext, command: SlashCommand): Prom
   }
   return runCommand(ctx, command, parsed.command);
 }
-
-/** Without it there are no links. */
-const workspaceUrl = (ctx: SlackContext): Promise<string | null> =>
-  ctx.web.identity().then(
-    ({ url }) => url,
-    () => null,
-  );
 
 async function runCommand(
   ctx: SlackContext,
@@ -99,7 +93,7 @@ async function runCommand(
     }
     case "runs": {
       const view = await ops.runs({ userId });
-      return view.outcome === "runs" ? shown(opsRuns(view, await workspaceUrl(ctx))) : notShown(view);
+      return view.outcome === "runs" ? shown(opsRuns(view, await workspaceUrl(ctx.web))) : notShown(view);
     }
     case "approvals": {
       const view = await ops.approvals({ userId });

@@ -20,6 +20,7 @@ import {
 import type { StoredPost } from "../notices.js";
 import type { SlackSendContext } from "../types.js";
 import { readOperation } from "../views/operation.js";
+import { workspaceUrl } from "../web.js";
 import { mentionsOf } from "./mentions.js";
 
 export type RenderedPost =
@@ -34,7 +35,7 @@ export type RenderedPost =
   /** Nothing to say any more. */
   | { readonly ready: false; readonly why: "moot" };
 
-type Ctx = Pick<SlackSendContext, "db" | "policy" | "config">;
+type Ctx = Pick<SlackSendContext, "db" | "policy" | "config" | "web">;
 
 const MOOT: RenderedPost = { ready: false, why: "moot" };
 
@@ -74,7 +75,7 @@ async function threadMessage(
       if (operation === null) return null;
       if (message.type === "operation_outcome") return outcomePost(operation, message.was);
       return message.type === "operation_replayed"
-        ? replayedPost(operation, ticketId)
+        ? replayedPost(operation, ticketId, await workspaceUrl(ctx.web))
         : beingCheckedPost(operation);
     }
     case "model_says":

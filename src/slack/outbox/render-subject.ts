@@ -19,6 +19,7 @@ import { readApprovalView } from "../views/approval.js";
 import { bindingStandingOf } from "../views/binding.js";
 import { readFreeze, readIncident, readQuarantine, readResolution } from "../views/ops.js";
 import { readRunView } from "../views/run.js";
+import { workspaceUrl } from "../web.js";
 import { mentionsOf } from "./mentions.js";
 
 export type CardKind = CardSubject["kind"] | "ticket";
@@ -32,7 +33,7 @@ export interface RenderedCard {
 }
 
 export async function renderSubject(
-  ctx: Pick<SlackSendContext, "db" | "policy">,
+  ctx: Pick<SlackSendContext, "db" | "policy" | "web">,
   kind: CardKind,
   id: string,
   plainForm: boolean,
@@ -52,7 +53,9 @@ export async function renderSubject(
     }
     case "run": {
       const view = isRunId(id) ? await readRunView(db, id) : null;
-      return view === null ? null : { message: runCard(view), urgent: !ON_ITS_WAY.has(view.view.run.state) };
+      if (view === null) return null;
+      const message = runCard(view, await workspaceUrl(ctx.web));
+      return { message, urgent: !ON_ITS_WAY.has(view.view.run.state) };
     }
     case "binding": {
       const ticket = isTicketId(id) ? await getTicket(db, id) : null;

@@ -8,6 +8,7 @@ import type { OperationKind, OperationStatus, RefundScope } from "../../domain/o
 import { REFERENCE_IS_GIVEN } from "../../ops/index.js";
 import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
+import type { TicketPlace } from "../text/link.js";
 
 interface Row {
   id: OperationId;
@@ -39,6 +40,9 @@ interface Row {
   approved_by: string[];
   filers: string[];
   ticket_id: TicketId | null;
+  ticket_ref: string | null;
+  ticket_channel: string | null;
+  ticket_ts: string | null;
   unknown_since: Date | null;
   resolved_by_person: boolean;
   settled_by: string[] | null;
@@ -52,7 +56,8 @@ interface Row {
 const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.payment_intent, o.provider_subscription, o.provider_ref,
-       o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, o.unknown_since, o.resolved_by_person,
+       o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, t.ref AS ticket_ref,
+       t.channel_id AS ticket_channel, coalesce(t.thread_ts, t.message_ts) AS ticket_ts, o.unknown_since, o.resolved_by_person,
        CASE WHEN o.status IN ('CONFIRMED', 'REJECTED') AND o.resolved_by_person THEN (
          SELECT array_remove(ARRAY[r.by, r.second_by], NULL) FROM resolutions r
          WHERE r.operation_id = o.id AND r.verb = CASE o.status WHEN 'CONFIRMED' THEN 'confirm' ELSE 'reject' END AND r.state = 'applied'
@@ -67,7 +72,7 @@ SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.custo
        coalesce((SELECT jsonb_agg(jsonb_build_object('ref', r.ref, 'name', i.name) ORDER BY r.at)
          FROM unnest(o.item_refs) WITH ORDINALITY AS r (ref, at)
          LEFT JOIN order_items i ON i.order_id = o.order_id AND i.ref = r.ref), '[]') AS items
-  FROM operations o JOIN customers c ON c.id = o.customer_id
+  FROM operations o JOIN customers c ON c.id = o.customer_id LEFT JOIN tickets t ON t.id = o.ticket_id
   LEFT JOIN LATERAL (SELECT kind, at, by, reason FROM freeze_switches WHERE frozen AND kind IN ('all', o.kind)
     ORDER BY at, kind LIMIT 1) f ON true
  WHERE o.id = ANY ($1)`;
@@ -116,6 +121,13 @@ export async function readOperation(db: SqlRunner, id: OperationId): Promise<Ope
   return (await readOperations(db, [id])).get(id) ?? null;
 }
 
+function placeOf({ ticket_id: id, ticket_ref: ref, ticket_channel, ticket_ts }: Row): TicketPlace | null {
+  if (id === null) return null;
+  const message =
+    ticket_channel === null || ticket_ts === null ? null : { channelId: ticket_channel, ts: ticket_ts };
+  return { id, ref, message };
+}
+
 function factsOf(row: Row): OperationFacts {
   return {
     id: row.id,
@@ -153,7 +165,7 @@ function factsOf(row: Row): OperationFacts {
           },
     approvedBy: row.approved_by,
     filers: row.filers,
-    ticketId: row.ticket_id,
+    ticket: placeOf(row),
     unknownSince: row.unknown_since,
     resolvedByPerson: row.resolved_by_person,
     settledBy: row.settled_by ?? [],

@@ -36,7 +36,7 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     frozen: null,
     approvedBy: [],
     filers: ["U_AGENT"],
-    ticketId: null,
+    ticket: null,
     unknownSince: null,
     resolvedByPerson: false,
     settledBy: [],
