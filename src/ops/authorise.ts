@@ -4,7 +4,7 @@ import { mayFreeze, mayResolve } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
 import type { PersonReading } from "../domain/ports/directory.js";
 import type { OpsContext } from "./context.js";
-import { findOperation } from "./find.js";
+import { findOperation, type Meant } from "./find.js";
 import type { Refused, Unresolved } from "./types.js";
 
 /** Oldest reading of a person at a command or a click (CONTRACT §4). */
@@ -29,10 +29,14 @@ export async function authorise(
   return may.may ? { outcome: "caller", userId, reading, policy } : refused(may);
 }
 
-/** The operation that on-call names, if this person may decide about it; else a sentence that says why not. */
+/**
+ * The operation that on-call names, if this person may decide about it; else a sentence that says why not. `meant`: a form that is only
+ * opened shows which operation it is about; what is carried out is named by its id.
+ */
 export async function authoriseOn(
   ctx: OpsContext,
   request: { readonly userId: string; readonly ref: string },
+  meant?: Meant,
 ): Promise<
   | { readonly outcome: "authorised"; readonly caller: Caller; readonly operation: Operation }
   | Refused
@@ -40,7 +44,7 @@ export async function authoriseOn(
 > {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref);
+  const found = await findOperation(ctx.db, request.ref, meant);
   if (found.outcome === "unresolved") return found;
   const { operation } = found;
   const may = mayResolve(caller.reading, operation, caller.policy);

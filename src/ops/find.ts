@@ -17,16 +17,15 @@ export type Found = { readonly outcome: "found"; readonly operation: Operation }
 /** Where to look for the right one. */
 const LOOK = "/ops list shows the newest ones.";
 
-/** Reads a full id, or its beginning; `op_` may be left out. */
-export async function findOperation(
-  db: Db,
-  typed: string,
-  options: { readonly looks: boolean } = { looks: false },
-): Promise<Found> {
+/** Whether the only operation of what was typed is the one that is meant. */
+export type Meant = (operation: Operation, name: string) => boolean;
+
+/** Reads a full id, or its beginning; `op_` may be left out. By any other name, the only one is found where `meant` says so. */
+export async function findOperation(db: Db, typed: string, meant: Meant = () => false): Promise<Found> {
   const ref = withPrefix(typed.trim().toLowerCase());
   if (!/^op_[0-9a-f]{0,32}$/.test(ref)) {
     return (
-      (await byOtherName(db, typed, options)) ??
+      (await byOtherName(db, typed, meant)) ??
       unresolved(
         `“${short(typed)}” is no operation id: those are op_ and then digits and letters a to f. No operation is of such an order or reference. ${LOOK}`,
       )
@@ -45,7 +44,7 @@ export async function findOperation(
   const ids = await findByPrefix(db, ref, { limit: SUGGESTIONS + 1 });
   const [only] = ids;
   if (only === undefined) {
-    const other = ref === typed.trim().toLowerCase() ? null : await byOtherName(db, typed, options);
+    const other = ref === typed.trim().toLowerCase() ? null : await byOtherName(db, typed, meant);
     if (other !== null) return other;
     return nothingNamed(`No operation begins with “${ref}”.`, await relatives(db, ref));
   }
@@ -80,21 +79,14 @@ SELECT f.id FROM (
   UNION SELECT e.operation_id FROM provider_evidence e WHERE e.provider_ref = $1 AND e.operation_id IS NOT NULL
 ) f ORDER BY f.id DESC LIMIT $2::int`;
 
-/**
- * What people have at hand where they have no id: they are shown what it may be, and nothing is taken for meant; only who looks is shown
- * the one that there is. null: nothing is.
- */
-async function byOtherName(
-  db: Db,
-  typed: string,
-  { looks }: { readonly looks: boolean },
-): Promise<Found | null> {
+/** What people have at hand where they have no id: they are shown what it may be. null: nothing is. */
+async function byOtherName(db: Db, typed: string, meant: Meant): Promise<Found | null> {
   const name = typed.trim();
   const { ids, more } = await operationsNamed(db, name);
   const [only] = ids;
   if (only === undefined) return null;
-  const operation = looks && ids.length === 1 ? await getOperation(db, only) : null;
-  if (operation !== null && isNamed(operation, name)) return { outcome: "found", operation };
+  const operation = ids.length === 1 ? await getOperation(db, only) : null;
+  if (operation !== null && meant(operation, name)) return { outcome: "found", operation };
   const many = more ? `The newest ${SUGGESTIONS} of more operations` : counted(ids.length, "operation");
   return unresolved(
     `“${short(name)}” is no operation id. ${many} of that order, payment or reference; take the id of the one that is meant:`,
@@ -110,7 +102,16 @@ export const isNamed = (operation: Operation, name: string): boolean =>
     operation.paymentIntent,
     operation.providerSubscription,
     operation.providerRef,
-  ].some((own) => own === name || own === name.toUpperCase());
+  ].some(isCalled(name));
+
+/** By its own order or subscription, as the shop writes them. */
+export const isOfOrder = ({ orderRef, subscriptionRef }: Operation, name: string): boolean =>
+  [orderRef, subscriptionRef].some(isCalled(name));
+
+const isCalled =
+  (name: string) =>
+  (own: string | null): boolean =>
+    own === name || own === name.toUpperCase();
 
 /** The newest operations of an order, a subscription, a payment or a reference; `more`: there are others. */
 export async function operationsNamed(

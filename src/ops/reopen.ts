@@ -3,32 +3,45 @@
  * own. Whoever may resolve an operation may open it again; ends that the provider's evidence settled are not a person's to open.
  */
 
+import type { Operation } from "../domain/operation.js";
 import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authoriseOn } from "./authorise.js";
 import type { OpsContext } from "./context.js";
+import { isOfOrder, type Meant } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import type { ReopenForm, ReopenOutcome, ReopenRequest } from "./types.js";
 
 const NOT_A_PERSONS_END = "Only what a person has confirmed or rejected can be opened again.";
 
+/** May this person open it again? An order finds its operation where it has one alone, and a person ended that. */
 export async function openReopening(
   ctx: OpsContext,
   request: { userId: string; ref: string },
 ): Promise<ReopenForm> {
-  const allowed = await authoriseOn(ctx, request);
+  return reopening(ctx, request, (operation, name) => isOfOrder(operation, name) && endedByPerson(operation));
+}
+
+async function reopening(
+  ctx: OpsContext,
+  request: { userId: string; ref: string },
+  meant?: Meant,
+): Promise<ReopenForm> {
+  const allowed = await authoriseOn(ctx, request, meant);
   if (allowed.outcome !== "authorised") return allowed;
   const { operation } = allowed;
-  const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
-  return ended && operation.resolvedByPerson
+  return endedByPerson(operation)
     ? { outcome: "form", operation }
     : { outcome: "not_safe", operation, sentence: NOT_A_PERSONS_END };
 }
 
+const endedByPerson = ({ status, resolvedByPerson }: Operation): boolean =>
+  (status === "CONFIRMED" || status === "REJECTED") && resolvedByPerson;
+
 export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<ReopenOutcome> {
   const invalid = missingText(request);
   if (invalid !== null) return invalid;
-  const form = await openReopening(ctx, request);
+  const form = await reopening(ctx, request);
   if (form.outcome !== "form") return form;
   const { operation } = form;
   const result = await ledger.reopen(ctx.ledger, {

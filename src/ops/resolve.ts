@@ -18,6 +18,7 @@ import { authorise, authoriseOn, type Caller, refused, secondWithinMs } from "./
 import type { OpsContext } from "./context.js";
 import { isResolvable, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
+import { isOfOrder } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
 import { probeView, resolutionView } from "./resolution-view.js";
@@ -32,12 +33,19 @@ import type {
 } from "./types.js";
 import { verbsNow } from "./verbs-now.js";
 
-/** May this person open the form, and what would it take? Asks nobody but the directory. */
+/**
+ * May this person open the form, and what would it take? Asks nobody but the directory. An order finds its operation where it has one
+ * alone, and that is open.
+ */
 export async function openResolution(
   ctx: OpsContext,
   request: Parameters<OpsUseCases["openResolution"]>[0],
 ): ReturnType<OpsUseCases["openResolution"]> {
-  const allowed = await authoriseOn(ctx, request);
+  const allowed = await authoriseOn(
+    ctx,
+    request,
+    (operation, name) => isOfOrder(operation, name) && isResolvable(operation.status),
+  );
   if (allowed.outcome !== "authorised") return allowed;
   const { caller, operation } = allowed;
   const view = await explained(ctx, operation);

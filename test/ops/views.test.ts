@@ -245,6 +245,38 @@ describe("ids as people type them", () => {
     expect(await w.ops.openResolution(named)).toMatchObject({ outcome: "unresolved" });
   });
 
+  it("an order opens the form of its only operation where the verb fits, as its id does; of several, their ids", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const open = expectStatus(await w.quarantined(), "QUARANTINED");
+    const as = { userId: "U_ONC1" };
+    for (const verb of ["confirm", "reject", "retry"] as const) {
+      const byId = await w.ops.openResolution({ ...as, ref: open.id, verb });
+      expect(byId).toMatchObject({ outcome: "form", operation: { id: open.id } });
+      expect(await w.ops.openResolution({ ...as, ref: " ord-1", verb }), verb).toEqual(byId);
+    }
+    // Only the form is opened so: what is carried out has an id, and what the verb does not fit is listed.
+    const typed = { reason: "seen there", evidenceRef: "case 1" };
+    const carried = await w.ops.resolve({ ...as, ...typed, ref: "ORD-1", verb: "confirm" });
+    expect(carried).toMatchObject({ outcome: "unresolved", suggestions: [{ operation: { id: open.id } }] });
+    expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({ outcome: "unresolved" });
+    const settled = await w.ops.resolve({ ...as, ...typed, ref: open.id, verb: "confirm" });
+    expect(settled).toMatchObject({ outcome: "resolved" });
+    expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({
+      outcome: "form",
+      operation: { id: open.id },
+    });
+    expect(await w.ops.reopen({ ...as, ...typed, ref: "ORD-1" })).toMatchObject({ outcome: "unresolved" });
+    expect(await w.ops.openResolution({ ...as, ref: "ORD-1", verb: "confirm" })).toMatchObject({
+      outcome: "unresolved",
+    });
+    const other = await w.prepared(7_000n);
+    expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({
+      outcome: "unresolved",
+      sentence: expect.stringContaining("2 operations of that order"),
+      suggestions: [{ operation: { id: other } }, { operation: { id: open.id } }],
+    });
+  });
+
   it("a refund that was made elsewhere: the operations of its payment", async () => {
     payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
     const { id } = expectStatus(await w.quarantined(), "QUARANTINED");
