@@ -6,7 +6,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import type { EffectContract } from "../domain/contract.js";
 import { contractBook } from "../domain/contracts.js";
-import { type Evidence, effectsOf } from "../domain/evidence.js";
+import { type Evidence, effectsOf, type ProviderEffect } from "../domain/evidence.js";
 import { type Frozen, frozenReason } from "../domain/frozen.js";
 import { rejectionRemark } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
@@ -71,7 +71,7 @@ export function recoverySentences(view: Explained, known: KnownNow = NOT_ASKED):
       return [...underWay(view), ...promises(view, known)];
     case "OUTCOME_UNKNOWN":
     case "RECONCILING":
-      return [...promises(view, known), ...whatIf(view), nextSentence(view)];
+      return [...promises(view, known), ...whatIf(view, known), nextSentence(view)];
     case "QUARANTINED":
       return [
         parkedSentence(operation.quarantineReason, known),
@@ -199,15 +199,56 @@ function boundSentence(contract: EffectContract, now: Date, lastSendEndedAt: Dat
 }
 
 /** The move that each answer of the provider would bring now, from the function that decides it. */
-function whatIf(view: Explained): string[] {
+function whatIf(view: Explained, known: KnownNow): string[] {
   const absent: Evidence = { says: "absent" };
   const unknown: Evidence = { says: "unknown", reason: "the provider cannot be asked" };
+  if (isPendingThere(view, known)) return whilePending(view);
   return [
     "If the provider shows it as asked for, it is confirmed.",
     `If the provider shows nothing, ${moveWords(moveFor(view, absent), view.frozen)}.`,
     `If the provider cannot be asked, ${moveWords(moveFor(view, unknown), view.frozen)}.`,
   ];
 }
+
+/** By what the provider says now; where it says nothing, by what it had answered. */
+const isPendingThere = ({ attempts }: Explained, { asked }: KnownNow): boolean =>
+  asked === null || asked.says === "unknown"
+    ? attempts.some(({ verdict }) => verdict === "pending")
+    : asked.says === "pending";
+
+/** The provider has it and will end it: what waits for that sends nothing, and nothing new comes of its key. */
+function whilePending(view: Explained): string[] {
+  const pending: Evidence = { says: "pending", effect: asAccepted(view.operation), reason: "pending" };
+  const gone = moveFor(view, { says: "absent" });
+  const again = gone.do === "send_again" && view.contract.keyed;
+  return [
+    "The provider has accepted it, and it is pending there: nothing is sent as long as that holds.",
+    `If it ends there as asked for, it is confirmed. If it fails there, it ends as rejected${view.operation.kind === "refund" ? " and the money is free again" : ""}.`,
+    `As long as it is pending, ${moveWords(moveFor(view, pending), view.frozen)}.`,
+    again
+      ? `Only if the provider does not show it any more, ${moveWords(gone, view.frozen)}: that brings back what the key made before, and makes nothing new.`
+      : `If the provider does not show it any more, ${moveWords(gone, view.frozen)}.`,
+  ];
+}
+
+const asAccepted = ({
+  kind,
+  amountMinor,
+  currency,
+  paymentIntent,
+  providerSubscription,
+}: Operation): ProviderEffect => ({
+  ref: "",
+  kind: kind === "refund" ? "refund" : "subscription_cancellation",
+  target: paymentIntent ?? providerSubscription ?? "",
+  amountMinor,
+  currency,
+  status: "pending",
+  pendingReason: null,
+  failureReason: null,
+  operationId: null,
+  createdAt: new Date(0),
+});
 
 function moveFor(view: Explained, evidence: Evidence): Move {
   const { operation, timing } = view;

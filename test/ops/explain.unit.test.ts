@@ -88,6 +88,67 @@ describe("what recovery the contract allows is said with its reason", () => {
     expect(text).toContain("no time after which a request that was sent can no longer take effect");
   });
 
+  describe("accepted by the provider and pending there", () => {
+    const accepted: AttemptFact = { number: 1, verdict: "pending", code: null };
+    const asked = {
+      says: "pending",
+      reason: "processing",
+      effect: {
+        ref: "re_1",
+        kind: "refund",
+        target: "pi_1",
+        amountMinor: 18_000n,
+        currency: "GBP",
+        status: "pending",
+        pendingReason: "processing",
+        failureReason: null,
+        operationId: OPERATION.id,
+        createdAt: ago(60_000),
+      },
+    } as const;
+
+    it.each([
+      ["as its answer said, nobody asked since", view({}, { attempts: [accepted] }), null],
+      [
+        "as its answer said, the provider is away",
+        view({}, { attempts: [accepted] }),
+        { says: "unknown", reason: "timeout" },
+      ],
+      ["as the list shows now, after an answer that was lost", view(), asked],
+    ] as const)("%s: waits for its end there, and nothing is sent", (_how, explained, evidence) => {
+      const text = recoverySentences(explained, { asked: evidence, verbs: [] }).join(" ");
+      expect(text).not.toContain("If the provider shows nothing, it is sent again");
+      expect(text).not.toContain("If the provider cannot be asked");
+      expect(text).toContain("pending there: nothing is sent as long as that holds.");
+      expect(text).toContain(
+        "If it ends there as asked for, it is confirmed. If it fails there, it ends as rejected",
+      );
+      expect(text).toContain("As long as it is pending, it is looked at again later.");
+      expect(text).toContain("makes nothing new");
+    });
+
+    it("open for longer than a machine waits: goes to a person, whatever its key allows", () => {
+      const late = view({ unknownSince: ago(2 * HOUR) }, { attempts: [accepted] });
+      expect(recoverySentences(late, { asked, verbs: [] })).toContain(
+        "As long as it is pending, it goes to a person.",
+      );
+    });
+
+    it("past its key's life: it is not sent again in any case", () => {
+      const late = view({ firstClaimedAt: ago(25 * HOUR) }, { attempts: [accepted] });
+      expect(told(late)).toContain("If the provider does not show it any more, it is looked at again later.");
+      expect(told(late)).not.toContain("sent again under the same key");
+    });
+
+    it("not shown there any more: what happens is said as for any other", () => {
+      const gone = recoverySentences(view({}, { attempts: [accepted] }), {
+        asked: { says: "absent" },
+        verbs: [],
+      });
+      expect(gone.join(" ")).toContain("If the provider shows nothing, it is sent again under the same key.");
+    });
+  });
+
   it("past the key's life: never sent again by itself, and that it goes to a person", () => {
     const text = told(view({ firstClaimedAt: ago(25 * HOUR), unknownSince: ago(2 * HOUR) }));
     expect(text).toContain("The life of its key ended");
