@@ -9,7 +9,7 @@ interface Row {
 const { compare, readEffects, readOperations, money } = (await import(
   new URL("../../../src/sandbox/page/inspector/compare.js", import.meta.url).href
 )) as {
-  compare(operations: unknown[], effects: unknown[]): Row[];
+  compare(operations: unknown[], effects: unknown[], nameOf?: (id: string) => string): Row[];
   readOperations(raw: unknown): unknown[];
   readEffects(raw: unknown): unknown[];
   money(amount: number | null, currency: string): string;
@@ -58,6 +58,39 @@ describe("both books", () => {
     ["REVERSED", [effect()], "disagree"],
   ])("%s beside %j is: %s", (status, effects, wanted) => {
     expect(verdicts([operation(status)], effects)).toEqual([wanted]);
+  });
+
+  describe("what people have closed knowing that the provider made something else", () => {
+    const closed = operation("REJECTED", {
+      result: { code: "made_differently", detail: "", providerRef: "re_1" },
+      settledBy: ["U_ONC1", "U_ONC2"],
+    });
+    const why = (operations: object[], effects: object[]) =>
+      compare(readOperations({ operations }), readEffects({ effects }), (id) => `name of ${id}`)[0];
+
+    it("is a known difference, with both amounts and who settled it", () => {
+      expect(why([closed], [effect({ amount: 7800 })])).toMatchObject({
+        verdict: "settled",
+        why: "A known difference: $78.00 USD instead of $79.00 USD. Settled by name of U_ONC1 and name of U_ONC2; what was made counts as refunded elsewhere.",
+      });
+    });
+
+    it("settles that one effect alone: another one, or a second, is unexplained", () => {
+      expect(verdicts([closed], [effect({ id: "re_2", amount: 7800 })])).toEqual(["disagree"]);
+      expect(verdicts([closed], [effect({ amount: 7800 }), effect({ id: "re_2" })])).toEqual(["disagree"]);
+      expect(verdicts([operation("REJECTED")], [effect({ amount: 7800 })])).toEqual(["disagree"]);
+      expect(verdicts([{ ...closed, status: "CONFIRMED" }], [effect({ amount: 7800 })])).toEqual([
+        "disagree",
+      ]);
+    });
+  });
+
+  it("says our state in words", () => {
+    const [row] = compare(
+      readOperations({ operations: [operation("AWAITING_APPROVAL")] }),
+      readEffects({ effects: [effect()] }),
+    );
+    expect(row?.why).toBe("The provider made the refund; our ledger says awaiting approval.");
   });
 
   it("does not take a refund made by hand for a fault of an operation", () => {

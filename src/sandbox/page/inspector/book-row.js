@@ -5,7 +5,7 @@ import { send } from "../api.js";
 import { h, iconButton } from "../dom.js";
 import { openMenu } from "../ui/menu.js";
 import { toast } from "../ui/toasts.js";
-import { money } from "./compare.js";
+import { money, stateWords } from "./compare.js";
 
 /** @param {Row} row */
 export function bookRow({ operation, effects, verdict, why }) {
@@ -34,13 +34,10 @@ function ours(operation) {
     "div",
     { class: "book-entry" },
     h("div", null, `${operation.kind.replaceAll("_", " ")} ${operation.order}`),
-    h("div", { class: "book-money" }, money(operation.amount, operation.currency)),
-    h(
-      "div",
-      null,
-      h("span", { class: "state" }, operation.status.replaceAll("_", " ").toLowerCase()),
-      `, ${attempts}`,
-    ),
+    operation.kind === "refund"
+      ? h("div", { class: "book-money" }, money(operation.amount, operation.currency))
+      : h("div", { class: "book-empty" }, "No money involved"),
+    h("div", null, h("span", { class: "state" }, stateWords(operation.status)), `, ${attempts}`),
     h("div", { class: "book-id" }, operation.id),
   );
 }

@@ -87,11 +87,13 @@ function draw(note, rows, ours, theirs, counts) {
     );
   }
   // With one book alone there is nothing to compare.
-  const all = compare(readOperations(ours.value), readEffects(theirs.value)).map((row) =>
+  const nameOf = (/** @type {string} */ id) => store.person(id)?.realName ?? id;
+  const all = compare(readOperations(ours.value), readEffects(theirs.value), nameOf).map((row) =>
     missing.length === 0 ? row : { ...row, verdict: /** @type {const} */ ("agree"), why: "Not compared." },
   );
   const bad = all.filter((row) => row.verdict === "disagree").length;
   const open = all.filter((row) => row.verdict === "open").length;
+  const settled = all.filter((row) => row.verdict === "settled").length;
   if (missing.length === 0) {
     note.className = `books-note books-${bad > 0 ? "bad" : open > 0 ? "open" : "good"}`;
     const refunds = num(counts["committed"], 0);
@@ -102,17 +104,20 @@ function draw(note, rows, ours, theirs, counts) {
           : `The books disagree in ${bad} places.`
         : open > 0
           ? "The books do not contradict each other."
-          : "The books agree.";
+          : settled > 0
+            ? "The books agree but for what people have settled."
+            : "The books agree.";
     const more = [
       refunds === 1 ? "The provider counts 1 refund" : `The provider counts ${refunds} refunds`,
       num(counts["duplicates"], 0) === 0
         ? "no duplicate"
         : `${num(counts["duplicates"], 0)} beyond the first of an operation`,
+      settled > 0 ? `${settled === 1 ? "1 difference" : `${settled} differences`} known and settled` : "",
       open > 0 ? `${open === 1 ? "1 outcome" : `${open} outcomes`} not known yet` : "",
     ].filter((part) => part !== "");
     fill(note, h("strong", null, line), h("div", null, `${more.join(", ")}.`));
   }
-  const order = { disagree: 0, open: 1, elsewhere: 2, agree: 3 };
+  const order = { disagree: 0, open: 1, settled: 2, elsewhere: 3, agree: 4 };
   const sorted = [...all].sort((a, b) => order[a.verdict] - order[b.verdict]);
   fill(
     rows,

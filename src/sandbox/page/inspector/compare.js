@@ -3,7 +3,8 @@
  *
  * 1. A refund of the provider counts as money when it neither failed nor was canceled.
  * 2. An operation whose outcome is open agrees with either; one that ended without effect agrees with none.
- * 3. What the provider has and no operation names was made elsewhere: told, and no disagreement of an operation.
+ * 3. Where people have closed an operation knowing that the provider made something else, that one effect is a settled difference.
+ * 4. What the provider has and no operation names was made elsewhere: told, and no disagreement of an operation.
  */
 import { isObject, list, num, str } from "../json.js";
 
@@ -17,6 +18,8 @@ import { isObject, list, num, str } from "../json.js";
  * @property {string} currency upper case
  * @property {number} attempts
  * @property {string} providerRef
+ * @property {string} madeInstead what the provider made in its place, where people closed it knowing that; else empty
+ * @property {string[]} settledBy ids of the people who did
  */
 /**
  * @typedef {object} Effect
@@ -28,7 +31,7 @@ import { isObject, list, num, str } from "../json.js";
  * @property {string} operationId empty when it carries none
  * @property {string} origin
  */
-/** @typedef {{ operation: Operation | null, effects: Effect[], verdict: "agree" | "open" | "disagree" | "elsewhere", why: string }} Row */
+/** @typedef {{ operation: Operation | null, effects: Effect[], verdict: "agree" | "open" | "disagree" | "settled" | "elsewhere", why: string }} Row */
 
 /** Operations that the product hands out at most. */
 const LISTED_MOST = 50;
@@ -49,8 +52,14 @@ export function readOperations(raw) {
     currency: str(o["currency"]).toUpperCase(),
     attempts: num(o["attempts"], Array.isArray(o["attempts"]) ? o["attempts"].length : 0),
     providerRef: str(o["providerRef"]),
+    madeInstead: madeInstead(o["result"]),
+    settledBy: Array.isArray(o["settledBy"]) ? o["settledBy"].map(str) : [],
   }));
 }
+
+/** @param {unknown} result @returns {string} */
+const madeInstead = (result) =>
+  isObject(result) && result["code"] === "made_differently" ? str(result["providerRef"]) : "";
 
 /** @param {unknown} raw @returns {Effect[]} */
 export function readEffects(raw) {
@@ -68,13 +77,16 @@ export function readEffects(raw) {
 /** @param {Effect} effect */
 const isMoney = (effect) => effect.status !== "failed" && effect.status !== "canceled";
 
-/** @param {Operation[]} operations @param {Effect[]} effects @returns {Row[]} */
-export function compare(operations, effects) {
+/**
+ * @param {Operation[]} operations @param {Effect[]} effects @param {(id: string) => string} [nameOf] of a person
+ * @returns {Row[]}
+ */
+export function compare(operations, effects, nameOf = (id) => id) {
   const rows = operations.map((operation) => {
     const own = effects.filter(
       (e) => e.operationId === operation.id || (e.operationId === "" && e.id === operation.providerRef),
     );
-    return { operation, effects: own, ...judge(operation, own) };
+    return { operation, effects: own, ...judge(operation, own, nameOf) };
   });
   const named = new Set(rows.flatMap((row) => row.effects.map((e) => e.id)));
   // A long ledger is shown in part: a refund of an operation that is not on the list is then no disagreement.
@@ -94,14 +106,19 @@ function unlisted(effect, whole) {
   return { verdict: "disagree", why: "It names an operation that our ledger does not list." };
 }
 
-/** @param {Operation} operation @param {Effect[]} effects @returns {{ verdict: Row["verdict"], why: string }} */
-function judge(operation, effects) {
+/**
+ * @param {Operation} operation @param {Effect[]} effects @param {(id: string) => string} nameOf
+ * @returns {{ verdict: Row["verdict"], why: string }}
+ */
+function judge(operation, effects, nameOf) {
   if (operation.kind !== "refund") return { verdict: "agree", why: "Moves no money at the provider." };
   const money = effects.filter(isMoney);
   const { status } = operation;
   if (money.length > 1)
     return { verdict: "disagree", why: `The provider made ${money.length} refunds for this one operation.` };
   const [only] = money;
+  if (only !== undefined && status === "REJECTED" && only.id === operation.madeInstead)
+    return { verdict: "settled", why: settledWords(operation, only, nameOf) };
   if (only !== undefined && (only.amount !== operation.amount || only.currency !== operation.currency)) {
     return { verdict: "disagree", why: "Amount or currency differ." };
   }
@@ -120,10 +137,26 @@ function judge(operation, effects) {
   if (only === undefined)
     return { verdict: "agree", why: NOT_SENT.has(status) ? "Not sent yet." : "Neither has it." };
   if (NO_EFFECT.has(status) || NOT_SENT.has(status) || status === "REVERSED") {
-    return { verdict: "disagree", why: `The provider made the refund; our ledger says ${status}.` };
+    return {
+      verdict: "disagree",
+      why: `The provider made the refund; our ledger says ${stateWords(status)}.`,
+    };
   }
   return { verdict: "open", why: "A state that this page does not know." };
 }
+
+/**
+ * @param {Operation} operation @param {Effect} made @param {(id: string) => string} nameOf
+ * @returns {string}
+ */
+function settledWords(operation, made, nameOf) {
+  const asked = money(operation.amount, operation.currency);
+  const by = operation.settledBy.length === 0 ? "on-call" : operation.settledBy.map(nameOf).join(" and ");
+  return `A known difference: ${money(made.amount, made.currency)} instead of ${asked}. Settled by ${by}; what was made counts as refunded elsewhere.`;
+}
+
+/** @param {string} status @returns {string} as people read it */
+export const stateWords = (status) => status.replaceAll("_", " ").toLowerCase();
 
 /** @param {number | null} amount minor units @param {string} currency */
 export function money(amount, currency) {
