@@ -26,6 +26,9 @@ export const OPERATION_STATUSES = [
 ] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
+/** A state as people read it, "outcome unknown", and as `/ops list` takes it. */
+export const stateWords = (status: string): string => status.toLowerCase().replaceAll("_", " ");
+
 /** Ends. CONFIRMED and REJECTED may still be contradicted by evidence; the others never move again, REVERSED included. */
 export const ENDED: ReadonlySet<OperationStatus> = new Set([
   "CONFIRMED",

@@ -11,6 +11,7 @@ import {
   OPERATION_STATUSES,
   type OperationKind,
   type OperationStatus,
+  stateWords,
 } from "../domain/operation.js";
 import { cutText } from "../domain/text/cut.js";
 import type { FreezeKind, OpsCommand, ParsedCommand, ResolveVerb } from "./types.js";
@@ -126,8 +127,8 @@ function list(rest: readonly string[]): ParsedCommand {
   const guess = nearest(wanted, OPERATION_STATUSES);
   return {
     ok: false,
-    sentence: `There is no status ${quoted(rest.join(" "))}. The statuses are ${OPERATION_STATUSES.join(", ")}.`,
-    suggestion: guess === null ? null : `/ops list ${guess}`,
+    sentence: `There is no status ${quoted(rest.join(" "))}. The statuses are ${OPERATION_STATUSES.map(stateWords).join(", ")}.`,
+    suggestion: guess === null ? null : `/ops list ${stateWords(guess)}`,
   };
 }
 

@@ -2,7 +2,7 @@
 import { assertNever } from "../domain/assert-never.js";
 import type { Evidence } from "../domain/evidence.js";
 import { amountToJson } from "../domain/money.js";
-import type { Operation } from "../domain/operation.js";
+import { type Operation, stateWords } from "../domain/operation.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
 import { isResolvable } from "./explain.js";
@@ -114,7 +114,7 @@ export async function told(
         operation,
         by: result.by,
         at: operation.updatedAt,
-        sentence: `It is now ${operation.status}. Nothing was changed by you.`,
+        sentence: `It is ${stateWords(operation.status)} by now. Nothing was changed by you.`,
       };
     }
     default:
@@ -132,6 +132,6 @@ export function notResolvable(operation: Operation): string {
     case "DISPATCHED":
       return "It is being sent right now. Look again in a moment.";
     default:
-      return `It has ended as ${operation.status}, so there is nothing to resolve.`;
+      return `It is ${stateWords(operation.status)}, so there is nothing to resolve.`;
   }
 }

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, isCurrency } from "../domain/money.js";
+import { stateWords } from "../domain/operation.js";
 import { quarantineWords } from "../domain/quarantine-words.js";
 import { asSentence } from "../domain/text/sentence.js";
 import { refusedSentence } from "./not-safe.js";
@@ -246,10 +247,10 @@ function whatHappened(event: EventView, data: Data): string {
         : "Looked at, because it was due.";
     case "quarantine":
       if (data.verb === "reopen")
-        return `Opened again by a person${data.was === null ? "" : ` (it was ${data.was})`}; its amount counts as spent.`;
+        return `Opened again by a person${data.was === null ? "" : ` (it was ${stateWords(data.was)})`}; its amount counts as spent.`;
       return data.was === null
         ? "Parked for a person."
-        : `Opened again by evidence (it was ${data.was}) and parked for a person.`;
+        : `Opened again by evidence (it was ${stateWords(data.was)}) and parked for a person.`;
     case "reverse":
       return "Taken back by the provider after it had been confirmed.";
     case "join":

@@ -56,7 +56,7 @@ describe("what cannot be read gets a sentence and a suggestion", () => {
     ["shwo op_123", "/ops show op_123"],
     ["lst", "/ops list"],
     ["confrm op_1", "/ops confirm op_1"],
-    ["list QUARANTIEND", "/ops list QUARANTINED"],
+    ["list QUARANTIEND", "/ops list quarantined"],
     ["freeze refnd", "/ops freeze refund"],
     ["freeze status", "/ops health"],
     ["thaw list", "/ops health"],

@@ -131,7 +131,7 @@ test("a form that waits while somebody else settles it: who sends it hears that,
   provider.open();
   await waitFor(() => shown("U_ONC1").includes(SENTENCE));
   await submit("U_ONC1", mine.id);
-  await waitFor(() => said("U_ONC1").some((one) => /ended as CONFIRMED|settled/.test(one)));
+  await waitFor(() => said("U_ONC1").some((one) => /It is confirmed, so|settled/.test(one)));
   const applied = await w.db.sql(
     undefined,
     "SELECT by FROM resolutions WHERE operation_id = $1 AND state = 'applied'",
@@ -147,7 +147,7 @@ test.each([
     "Confirm committed",
     "applied",
     "CONFIRMED",
-    /Not done: its state does not allow it|has ended as CONFIRMED/,
+    /Not done: its state does not allow it|is confirmed, so there is nothing to resolve/,
   ],
 ])(
   "%s sent twice at once by one person is recorded once, and the other answer says so",

@@ -97,6 +97,12 @@ describe("/ops", () => {
     await ops(w, "U_ONC1", "show ord-10042");
     expect(await says(w, "U_ONC1", "What recovery is allowed, and why")).toContain(held.operationId);
     await ops(w, "U_ONC1", "confirm ord-10042");
+    const form = await waitFor(() => w.sandbox.control.modals("U_ONC1")[0], {
+      what: "the form of the order",
+    });
+    expect(readable({ text: "", blocks: form.blocks })).toContain("£180.00 GBP");
+    await w.sandbox.control.closeView({ as: "U_ONC1", viewId: form.id });
+    await ops(w, "U_ONC1", "reopen ord-10042");
     expect(await says(w, "U_ONC1", "1 operation of that order, payment or reference")).toContain(
       held.operationId,
     );

@@ -13,6 +13,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { wordAlone } from "../../domain/named-evidence.js";
+import { stateWords } from "../../domain/operation.js";
 import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -248,7 +249,7 @@ function earlierBlocks({ binding }: Approval): KnownBlock[] {
     const denied = earlier.denied;
     const became =
       denied === null
-        ? escapeText(earlier.status.toLowerCase().replaceAll("_", " "))
+        ? escapeText(stateWords(earlier.status))
         : `denied by ${mentionUser(denied.by)}, ${localTime(new Date(denied.at))}${
             denied.note === null ? "" : `: ${escapeWithin(oneLine(denied.note), 200).text}`
           }`;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
+import { stateWords } from "../../domain/operation.js";
 import { type IncidentKind, LEFT_THEN, POLICY_LABEL } from "./incident-card.js";
 
 /** Keys whose values are minor units. */
@@ -150,7 +151,7 @@ function valueText(key: string, value: JsonObject[string], currency: string | nu
   if (Array.isArray(value)) return value.map((member) => memberText(member)).join("; ");
   if (key === "kind")
     return value === "all" ? "everything" : `${String(value).replaceAll("_", " ")} operations`;
-  if (STATES.has(key)) return String(value).toLowerCase().replaceAll("_", " ");
+  if (STATES.has(key)) return stateWords(String(value));
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

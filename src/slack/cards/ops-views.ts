@@ -5,7 +5,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import { frozenWords } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
-import type { Operation, OperationStatus } from "../../domain/operation.js";
+import { type Operation, type OperationStatus, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -48,7 +48,7 @@ const EVIDENCE_SHOWN = 10;
 
 const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max).text;
 
-/** "op_0192… CONFIRMED refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
+/** "op_0192… confirmed · refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
 export function operationLine(operation: Operation): string {
   return `\`${operation.id}\` ${standing(operation)} · ${shortOf(operation)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
 }
@@ -65,21 +65,19 @@ const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefor
 /** "confirmed by on-call's word alone": what only a person vouches for says so wherever its state is named. */
 const standing = ({ status, result }: Pick<Operation, "status" | "result">): string => {
   const word = wordAlone(result);
-  return word === null ? statusWord(status) : `${statusWord(status)} ${word}`;
+  return word === null ? stateWords(status) : `${stateWords(status)} ${word}`;
 };
-
-const statusWord = (status: OperationStatus): string => status.toLowerCase().replaceAll("_", " ");
 
 function countsText(counts: Readonly<Partial<Record<OperationStatus, number>>>): string {
   const parts = Object.entries(counts)
     .filter(([, count]) => count > 0)
-    .map(([status, count]) => `${count} ${statusWord(status as OperationStatus)}`);
+    .map(([status, count]) => `${count} ${stateWords(status)}`);
   return parts.length === 0 ? "nothing open" : parts.join(", ");
 }
 
 /** `page` is what the Next button carries; null: no further page. */
 export function opsList(view: ListView, page: string | null): Message {
-  const title = view.status === null ? "Operations" : `Operations: ${statusWord(view.status)}`;
+  const title = view.status === null ? "Operations" : `Operations: ${stateWords(view.status)}`;
   const lines = view.operations.slice(0, LINES_SHOWN).map((operation) => {
     const next = view.askedAgain.get(operation.id);
     return `${operationLine(operation)}${next === undefined ? "" : ` · asked for again: ${againText(next)}`}`;
@@ -314,7 +312,7 @@ const EXCERPT_MAX = 100;
 function askedText(asked: RunsView["runs"][number]["asked"][number]): string {
   const amount = asked.kind === "refund" ? ` ${esc(formatMoney(asked))}` : "";
   const target = asked.orderRef ?? asked.subscriptionRef ?? "";
-  return `${kindName(asked.kind)}${amount} ${esc(target, 60)}: ${statusWord(asked.status)}`;
+  return `${kindName(asked.kind)}${amount} ${esc(target, 60)}: ${stateWords(asked.status)}`;
 }
 
 /** How it ended, where the state does not say it. */

@@ -1,4 +1,5 @@
 /** What a person sees, for assertions. */
+import { OPERATION_STATUSES } from "../../../src/domain/operation.js";
 import type { MessageView, SlackSandbox } from "../../../src/sandbox/slack/index.js";
 
 /** Every text of a message that a person reads, buttons included, as Slack shows it: entities decoded. */
@@ -49,6 +50,29 @@ export function answers(sandbox: SlackSandbox, as: string, channel: string): str
   return everything(sandbox, as, channel)
     .filter((message) => message.ephemeral)
     .map(readable);
+}
+
+/** States as the database spells them. */
+export const RAW_STATE = new RegExp(`\\b(?:${OPERATION_STATUSES.join("|")})\\b`, "u");
+
+/** What the app has said anywhere, in messages, forms and Home, that names a state as the database spells it. Buttons' values are none of it. */
+export const rawStates = (sandbox: SlackSandbox): string[] =>
+  sandbox.control
+    .journal(0, 100_000)
+    .flatMap((entry) => {
+      if (entry.kind === "api" || entry.kind === "response_url") return textsIn(entry.args);
+      // What a form's fields are told.
+      return entry.kind === "delivery" ? [JSON.stringify(entry.response) ?? ""] : [];
+    })
+    .filter((text) => RAW_STATE.test(text));
+
+/** Every text in a call's arguments or in blocks. */
+export function textsIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) =>
+    key === "text" && typeof child === "string" ? [child] : textsIn(child),
+  );
 }
 
 /** How often the app called a method, faults included. */

@@ -65,6 +65,7 @@ import {
 } from "../../../src/slack/index.js";
 import { CONTRACT_FILE, policyOf } from "../../domain/policy/contract-policy.js";
 import { SEALS } from "../../support/ledger-world.js";
+import { rawStates } from "./see.js";
 
 /** The one that is pasted into Slack. */
 const MANIFEST: unknown = parse(readFileSync("manifest.yml", "utf8"));
@@ -181,7 +182,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       await slack.stop();
       await pump?.();
       await web.close();
+      const raw = rawStates(sandbox);
       await sandbox.stop();
+      // Whatever a test is about: people read words, CONTRACT §4.
+      if (raw.length > 0) throw new Error(`states as the database spells them: ${raw.join(" | ")}`);
     },
   });
 }
