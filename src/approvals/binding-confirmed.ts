@@ -13,15 +13,18 @@ import { move } from "./transition.js";
 const DETAIL =
   "The filer confirmed the customer, and nothing else was holding this: it is within what the agent may do alone, and is judged anew.";
 
+/** SQL: the rules of the policy's answer about `o`; none where somebody made something else of them, and then the card stands. */
+const RULES = `jsonb_array_elements(CASE jsonb_typeof(o.decision -> 'rules') WHEN 'array' THEN o.decision -> 'rules' ELSE '[]' END)`;
+
 /** $1 turn. Approvals that only the unconfirmed binding asked for. */
 const ONLY_BINDING = `
 SELECT a.id FROM approvals a JOIN operations o ON o.id = a.operation_id JOIN tickets t ON t.id = a.ticket_id
 WHERE a.turn_id = $1 AND a.state = 'PENDING' AND t.binding = 'confirmed' AND o.status = 'AWAITING_APPROVAL'
   AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.id)
   AND NOT EXISTS (SELECT 1 FROM operation_waiters w WHERE w.operation_id = o.id AND w.run_id <> a.run_id)
-  AND EXISTS (SELECT 1 FROM jsonb_array_elements(o.decision -> 'rules') r
+  AND EXISTS (SELECT 1 FROM ${RULES} r
               WHERE r ->> 'verdict' = 'hold' AND r ->> 'rule' = 'binding')
-  AND NOT EXISTS (SELECT 1 FROM jsonb_array_elements(o.decision -> 'rules') r
+  AND NOT EXISTS (SELECT 1 FROM ${RULES} r
                   WHERE r ->> 'verdict' = 'hold' AND r ->> 'rule' NOT IN ('binding', 'approval'))`;
 
 /**

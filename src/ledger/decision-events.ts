@@ -5,7 +5,7 @@ import type { Seals } from "../domain/seals.js";
 import { dataIn } from "./audit-check.js";
 import { resolutionHolds } from "./decision-seals.js";
 import { recordSubjectEvent } from "./subject-events.js";
-import { actorName, textName } from "./subjects.js";
+import { actorName, hiddenHash, reveal, textName } from "./subjects.js";
 import { REFUSED_BY, type Resolution } from "./types.js";
 
 /** An approval is asked for: what it takes to give it. Joins the transaction that makes its row. */
@@ -78,13 +78,24 @@ export async function proposalIsTold(tx: Tx, seals: Seals, proposal: Resolution)
   const [told] = await tx.sql<{ actor: string; body: string }>("ledger.told_proposal", PROPOSED, [
     `resolution:${proposal.id}`,
   ]);
-  if (told === undefined || told.actor !== (await actorName(tx, `slack:${proposal.by}`))) return false;
-  const data = dataIn(told.body);
+  if (told === undefined) return false;
+  const { operation, verb, reason, evidence } = dataIn(told.body);
+  const names = [told.actor, String(reason), String(evidence)] as const;
+  const known = await reveal(
+    tx,
+    names.flatMap((name) => hiddenHash(name) ?? []),
+  );
+  // What was erased since can no longer be compared: the seal has vouched for it.
+  const tells = (name: string, value: string): boolean => {
+    const hash = hiddenHash(name);
+    return hash !== null && (known.get(hash) ?? value) === value;
+  };
   return (
-    data["operation"] === proposal.operationId &&
-    data["verb"] === proposal.verb &&
-    data["reason"] === (await textName(tx, proposal.reason)) &&
-    data["evidence"] === (await textName(tx, proposal.evidenceRef))
+    operation === proposal.operationId &&
+    verb === proposal.verb &&
+    tells(names[0], `slack:${proposal.by}`) &&
+    tells(names[1], proposal.reason) &&
+    tells(names[2], proposal.evidenceRef)
   );
 }
 

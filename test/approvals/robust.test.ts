@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { decide } from "../../src/approvals/index.js";
+import { bindingWasConfirmed, decide } from "../../src/approvals/index.js";
 import { CommitUnknownError } from "../../src/db/connect.js";
 import { APPROVAL_TRANSITIONS } from "../../src/domain/approval.js";
 import { withDatabase } from "../support/database.js";
@@ -209,4 +209,24 @@ describe("what the database itself keeps", () => {
       expect(await h.click("U_SUP1", approvalId as `apr_${string}`)).toEqual({ outcome: "not_found" });
     }
   });
+});
+
+describe("the customer is confirmed while the policy's answer was spoilt in the database", () => {
+  it.each(["7", '"text"', "null", "{}", '[7, null, "hold"]', '{"verdict": "hold", "rule": "binding"}'])(
+    "rules %s: nothing breaks, and the card stands",
+    async (rules) => {
+      const held = await h.turn(await h.ticket({ confirmed: false }), [{ order: "ORD-1", amount: 2_000n }]);
+      const { id } = onlyApproval(held);
+      await h.db.sql(undefined, "UPDATE tickets SET binding = 'confirmed'");
+      await h.db.sql(
+        undefined,
+        "UPDATE operations SET decision = jsonb_set(decision, '{rules}', $1::jsonb)",
+        [rules],
+      );
+      const confirmed = h.db.tx((tx) => bindingWasConfirmed(tx, h.ctx, held));
+      await expect(confirmed).resolves.toEqual([]);
+      expect(await approvalNow(h.db, id)).toMatchObject({ state: "PENDING" });
+      expect(await statusOf(h.db, operationAt(held, 0))).toBe("AWAITING_APPROVAL");
+    },
+  );
 });

@@ -3,6 +3,7 @@ import { probe } from "../../src/dispatch/index.js";
 import type { Operation } from "../../src/domain/operation.js";
 import {
   endStaleProposals,
+  eraseSubject,
   eventsOf,
   getResolution,
   recordEvidence,
@@ -15,6 +16,7 @@ import { POLICY } from "../approvals/harness.js";
 import { balanceOf, moveClock } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { withDatabase } from "../support/database.js";
+import { SEALS } from "../support/ledger-world.js";
 import { form } from "./forms.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
@@ -107,6 +109,39 @@ describe("a wrong click can be opened again, with a record of its own", () => {
     expect(await given()).toEqual(["re_doesnotexist", true]);
     expect(await verifyAudit(w.h.db)).toMatchObject({ intact: true });
     expect(await payments.sandbox.control.counts()).toMatchObject({ committed: 0 });
+  });
+
+  it.each(["U_ONC1", "Nothing of it arrived.", "note 6"])(
+    "a proposal of which %s was erased from the log is a proposal all the same: the second person agrees to it",
+    async (erased) => {
+      const operation = await parked();
+      const first = await w.ops.resolve({
+        ...form(operation, "reject"),
+        reason: "Nothing of it arrived.",
+        evidenceRef: "note 6",
+      });
+      if (first.outcome !== "needs_second") throw new Error(first.outcome);
+      await eraseSubject(w.h.db, erased);
+      const { id: resolutionId } = first.resolution;
+      expect(await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" })).toMatchObject({
+        outcome: "resolved",
+        operation: { status: "REJECTED" },
+      });
+      expect(await w.h.db.sql(undefined, "SELECT kind FROM incidents")).toEqual([]);
+      expect((await verifyAudit(w.h.db, SEALS)).broken).toEqual([]);
+      expect(await payments.sandbox.control.counts()).toMatchObject({ committed: 0 });
+    },
+  );
+
+  it("a proposal of which another person is named than the log tells is nobody's, also where a third was erased", async () => {
+    const operation = await parked();
+    const resolutionId = await proposed(operation);
+    await eraseSubject(w.h.db, "U_SUP1");
+    await w.h.db.sql(undefined, "UPDATE resolutions SET by = 'U_SUP1' WHERE id = $1", [resolutionId]);
+    expect(await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" })).toMatchObject({
+      outcome: "overtaken",
+    });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
   });
 
   it("the reference that the provider showed is the provider's", async () => {
