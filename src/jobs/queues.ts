@@ -10,13 +10,14 @@
 import type { Job } from "bullmq";
 import type { Logger } from "../domain/ports/logger.js";
 import type { Wake, WakeKind } from "../domain/ports/wake.js";
+import { cutText } from "../domain/text/cut.js";
 import { type Tracer, withCorrelation } from "../telemetry/index.js";
 import { within } from "./bounded.js";
 import { JOB_OPTIONS, LANE_NAMES, type Lane, laneOf, readJob, type WakeJob } from "./catalogue.js";
 import { type FailureLog, failureLog } from "./failure-log.js";
 import { postgresStore } from "./postgres-store.js";
 import { redisStore } from "./redis-store.js";
-import type { LaneWorker, QueueStore, StoreOptions } from "./store.js";
+import { type LaneWorker, type QueueStore, queueName, type StoreOptions } from "./store.js";
 
 export type Handlers = { readonly [K in WakeKind]: (id: string) => Promise<void> };
 
@@ -60,6 +61,8 @@ const LOOK_AGAIN_MS = 1_000;
 /** Errors of BullMQ's loops are repeated every second while the store is away; one line in this time is enough. */
 const ERROR_LINE_MS = 30_000;
 const CLOSE_WITHIN_MS = 10_000;
+/** Whoever can write to the store gives a job any name. */
+const NAME_MAX_CHARS = 100;
 
 /** Opens the store of the configuration. Never throws for a store that is away. */
 export function openQueues(options: QueuesOptions): Queues {
@@ -121,7 +124,11 @@ export function openQueues(options: QueuesOptions): Queues {
     health: async () => {
       try {
         await within(PING_WITHIN_MS, store.ping());
-        return { ok: true, store: store.kind, detail: `The queue (${store.kind}) answers.` };
+        const stopped = await within(PING_WITHIN_MS, stoppedLanes(store));
+        if (stopped.length === 0)
+          return { ok: true, store: store.kind, detail: `The queue (${store.kind}) answers.` };
+        const detail = `The queue (${store.kind}) was told to stop for ${stopped.join(", ")}: nothing of that moves until it is resumed there. Nothing is lost.`;
+        return { ok: false, store: store.kind, detail };
       } catch {
         const detail = `The queue (${store.kind}) is away. Nothing is lost: rows stay due and go on when it is back.`;
         return { ok: false, store: store.kind, detail };
@@ -157,6 +164,12 @@ async function addJob(store: QueueStore, kind: WakeKind, id: string): Promise<vo
   await queue.add(kind, { id }, { ...JOB_OPTIONS });
 }
 
+/** By their queues' names, as whoever resumes them must name them. */
+async function stoppedLanes(store: QueueStore): Promise<readonly string[]> {
+  const stopped = await Promise.all(LANE_NAMES.map(async (lane) => (await store.queue(lane)).isPaused()));
+  return LANE_NAMES.filter((_lane, at) => stopped[at] === true).map(queueName);
+}
+
 async function depths(store: QueueStore): Promise<Record<Lane, number>> {
   const depth: Record<Lane, number> = { runs: 0, effects: 0, arrivals: 0, posts: 0 };
   await Promise.all(
@@ -176,7 +189,8 @@ async function workOn(
   const { log, metrics, ticks, tracer } = options;
   const wanted = readJob(job.name, job.data);
   if (wanted === null) {
-    log.warn({ jobId: job.id ?? null, jobName: job.name, lane }, "a job that is not one of ours was dropped");
+    const jobName = cutText(job.name, NAME_MAX_CHARS);
+    log.warn({ jobId: job.id ?? null, jobName, lane }, "a job that is not one of ours was dropped");
     return;
   }
   const began = ticks();

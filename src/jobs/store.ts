@@ -6,6 +6,8 @@ import type { Lane } from "./catalogue.js";
 export interface LaneQueue {
   add(name: string, data: object, options: JobsOptions): Promise<unknown>;
   getWaitingCount(): Promise<number>;
+  /** Told to stop by somebody with access to the store; nothing of ours does that. */
+  isPaused(): Promise<boolean>;
 }
 
 /** What is used of a worker. */

@@ -157,6 +157,21 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
     expect(a.lines.filter((line) => line.message.includes("queue is back"))).toHaveLength(1);
   });
 
+  it("told to stop by somebody else, it says so: what waits is found as soon as it goes on", async () => {
+    const a = start();
+    await sweepUntilHandled(a, "run", "run_before");
+    const { queue, close } = await foreignQueue();
+    await queue.pause();
+    expect(await a.queues.health()).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining("countersign-runs"),
+    });
+    await queue.resume();
+    await close();
+    expect(await a.queues.health()).toMatchObject({ ok: true });
+    await sweepUntilHandled(a, "run", "run_after");
+  });
+
   it("a store that swallows packets blocks nobody for more than about a second", async () => {
     const a = start();
     await sweepUntilHandled(a, "run", "run_before");
@@ -281,7 +296,10 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
   });
 
   /** A producer that is not ours, on the same queue. */
-  const foreignQueue = async (): Promise<{ queue: Pick<Queue, "add">; close(): Promise<void> }> => {
+  const foreignQueue = async (): Promise<{
+    queue: Pick<Queue, "add" | "pause" | "resume">;
+    close(): Promise<void>;
+  }> => {
     if (store === "redis") {
       const client = new Redis(redis ?? "", { maxRetriesPerRequest: null });
       const queue = new Queue("countersign-runs", { connection: client });
@@ -296,7 +314,7 @@ describe.each(STORES)("wake-ups on $store", ({ store, available }) => {
     const pool = new pg.Pool({ connectionString: db.url, options: "-c search_path=bullmq" });
     const queue = new Queue("countersign-runs", { connection: pool as never }, createPostgresBackend);
     return {
-      queue: queue as unknown as Pick<Queue, "add">,
+      queue: queue as unknown as Pick<Queue, "add" | "pause" | "resume">,
       close: async () => {
         await queue.close();
         await pool.end();
