@@ -20,7 +20,7 @@ const quiet = (): Promise<unknown> =>
       (
         await database.db.sql(
           undefined,
-          "SELECT 1 FROM slack_cards WHERE due_at IS NOT NULL AND kind = 'approval'",
+          "SELECT 1 FROM slack_cards WHERE due_at IS NOT NULL AND kind IN ('approval', 'incident')",
         )
       ).length === 0,
     { what: "cards at rest" },
@@ -104,4 +104,35 @@ describe("a card that waits", () => {
       expect(await database.db.sql(undefined, long)).toHaveLength(left);
     }
   }, 90_000);
+});
+
+test("the card of an open finding about money follows what is left of its payment, and rests once it is closed", async () => {
+  const w = await start();
+  const id = "inc_0192d3a4b5c6d7e8f90a1b2c3d4e5f60";
+  await database.db.tx(async (tx) => {
+    await tx.sql(
+      undefined,
+      `INSERT INTO incidents (id, kind, dedupe_key, payment_id, detail) SELECT $1, 'refunded_elsewhere', $1, id, '{}'
+       FROM payments WHERE payment_intent = 'pi_ORD-10042'`,
+      [id],
+    );
+    await w.notices.touch(tx, { kind: "incident", id });
+  });
+  const found = () => readable(w.sandbox.control.messages("U_ONC1", "C_OPS")[0] ?? { text: "", blocks: [] });
+  await waitFor(() => found().includes("£180.00 GBP, as of"));
+  await quiet();
+  await moved("UPDATE slack_cards SET shown_at = shown_at - interval '1 hour'");
+  await moved("UPDATE payments SET updated_at = updated_at - interval '1 day'");
+  expect(await followed(w)).toBe(0);
+  // As a refund of ours does that is set aside.
+  const spend = (minor: number) =>
+    moved(
+      `UPDATE payments SET reserved = ${minor}, updated_at = countersign_now() WHERE payment_intent = 'pi_ORD-10042'`,
+    );
+  await spend(2_000);
+  expect(await followed(w)).toBe(1);
+  await waitFor(() => found().includes("£160.00 GBP, as of"));
+  await moved("UPDATE incidents SET status = 'closed', closed_by = 'U_ONC1', closed_at = countersign_now()");
+  await spend(3_000);
+  expect(await followed(w)).toBe(0);
 });

@@ -171,6 +171,9 @@ export async function readFrozen(db: SqlRunner): Promise<readonly Frozen[]> {
   );
 }
 
+/** Findings that say, while they are open, what is left of their payment now. */
+export const TOLD_WITH_BALANCE: readonly IncidentView["kind"][] = ["refunded_elsewhere", "overdrawn"];
+
 export async function readIncident(db: SqlRunner, id: string): Promise<IncidentView | null> {
   const [row] = await db.sql<{
     kind: IncidentKind;
@@ -228,12 +231,12 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               SELECT o.id FROM operations o
               WHERE i.kind = 'overdrawn' AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = p.id AND o.kind = 'refund' AND ${CONFIRMED_ON_WORD}
               ORDER BY o.created_at, o.id) AS vouched,
-            CASE WHEN i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, p.updated_at AS left_at, g.evidence_ref AS given, COALESCE(g.probe #>> '{agreedOn,says}', g.probe ->> 'says') AS given_says
+            CASE WHEN i.kind = ANY($3::text[]) AND i.status = 'open' THEN p.captured - p.reserved - p.refunded - p.refunded_elsewhere END AS left_now, p.updated_at AS left_at, g.evidence_ref AS given, COALESCE(g.probe #>> '{agreedOn,says}', g.probe ->> 'says') AS given_says
        FROM incidents i
        LEFT JOIN resolutions g ON g.id = i.detail ->> 'resolution' AND g.operation_id = i.operation_id
        LEFT JOIN payments p ON p.id = coalesce(i.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
        LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN customers c ON c.id = r.customer_id WHERE i.id = $1`,
-    [id, await countedFor(db, id)],
+    [id, await countedFor(db, id), TOLD_WITH_BALANCE],
   );
   if (row === undefined) return null;
   const operation = row.operation_id === null ? null : await readOperation(db, row.operation_id);
