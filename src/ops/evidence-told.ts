@@ -1,7 +1,7 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
 import { ENDED, type Operation } from "../domain/operation.js";
 import { wasAnswered } from "./attempt-runs.js";
-import type { OperationView } from "./types.js";
+import type { LastLook, OperationView } from "./types.js";
 
 export interface EvidenceTold {
   readonly at: Date;
@@ -34,13 +34,19 @@ export function evidenceTold({
     (one.source === "probe" || one.source === "sweep") &&
     one.shows !== null &&
     look.shows.includes(one.shows);
+  const kept = evidence.filter((one) => !again(one));
+  const told = ({ shows }: LastLook): boolean =>
+    shows.length === 1 && kept.at(-1)?.shows != null && kept.at(-1)?.shows === shows[0];
   return [
-    ...evidence
-      .filter((one) => !again(one))
-      .map(({ at, source, says }) => ({ at, how: HOW[source] ?? source, sentence: says })),
-    ...(look === null ? [] : [{ at: look.at, how: "last asked", sentence: look.sentence }]),
+    ...kept.map(({ at, source, says }) => ({ at, how: HOW[source] ?? source, sentence: says })),
+    ...(look === null
+      ? []
+      : [{ at: look.at, how: "last asked", sentence: told(look) ? AS_BEFORE : look.sentence }]),
   ];
 }
+
+/** The newest of what is stored shows the very same, and stands above. */
+const AS_BEFORE = "The provider shows the same.";
 
 /** Nothing of it is to be sent any more, unless it is opened again. */
 export const hasEnded = ({ status }: Pick<Operation, "status">): boolean => ENDED.has(status);

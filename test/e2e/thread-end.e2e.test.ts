@@ -110,7 +110,7 @@ describe("a card that the filer's word made needless", () => {
     await stage.confirmBinding(thread);
     await stage.runIn(thread, "resolved");
     const sentence =
-      "It was asked for again as the refund of £20.00 GBP on order ORD-7008, which the policy allows without an approver. Refunded £20.00 GBP. Reference re_";
+      "It was asked for again as the refund of £20.00 GBP on order ORD-7008, which the policy allows without an approver. Refunded. Reference re_";
     await stage.until("both cards to say what came of it", async () => {
       const inChannel = world.slack.control.messages("U_SUP1", "C_APPR");
       const saying = [...shown(thread), ...inChannel].filter((message) =>
@@ -143,7 +143,7 @@ describe("the end of an approved refund", () => {
     await stage.approve("U_SUP1", thread);
     await stage.runIn(thread, "resolved");
     const card = await stage.until("the final card", async () =>
-      shown(thread).find((message) => /Refunded £180\.00 GBP\. Reference re_/.test(blocksOf(message))),
+      shown(thread).find((message) => /Refunded\. Reference re_/.test(blocksOf(message))),
     );
     expect(blocksOf(card)).toContain("*Approved* by <@U_SUP1>");
     await stage.until("the thread to be quiet", async () => {

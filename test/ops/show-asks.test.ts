@@ -235,9 +235,11 @@ describe("what is settled", () => {
   it("is asked for, too: what the provider shows of it now, and looking moves nothing", async () => {
     const { id, providerRef, version } = expectStatus(await w.sent(), "CONFIRMED");
     const view = await shown(id);
-    const sentence = `The provider shows it: ${providerRef} of £180.00 GBP (succeeded).`;
+    expect(view.lastLook?.sentence).toBe(`The provider shows it: ${providerRef} of £180.00 GBP (succeeded).`);
+    // As its answer said, which stands above with the amount.
     for (const told of [JSON.stringify(opsShow(view).blocks), showText(view).join("\n")]) {
-      expect(told).toContain(`last asked: ${sentence}`);
+      expect(told).toContain("last asked: The provider shows the same.");
+      expect(told.split(`${providerRef} of £180.00 GBP (succeeded)`)).toHaveLength(2);
     }
     expect((await w.now(id)).version).toBe(version);
   });

@@ -307,7 +307,7 @@ describe("confirmed by on-call", () => {
       );
       expect(JSON.stringify(outcomePost(operation).blocks)).toContain("Confirmed by <@U_ONC1>.");
       for (const part of [card(code).text, JSON.stringify(card(code).blocks)]) {
-        expect(part).toContain(`Refunded £180.00 GBP${end}`);
+        expect(part).toContain(`Refunded${end}`);
         expect(part).toContain("Confirmed by <@U_ONC1>.");
       }
       const resolved = {
@@ -337,11 +337,24 @@ describe("confirmed by on-call", () => {
     expect(card.match(/could not be asked/gu)).toHaveLength(1);
   });
 
+  test.each(["confirmed_unasked", "confirmed_by_person"])(
+    "%s: each card of it says the amount and the reference once",
+    (code) => {
+      const operation = confirmedWith(code);
+      const parked = JSON.stringify(quarantineCard({ operation, attempts: [], resolution: null }).blocks);
+      expect(parked).toContain("Refunded");
+      for (const each of [parked, JSON.stringify(card(code).blocks)]) {
+        expect(each.match(/re_1\b/gu)).toHaveLength(1);
+        expect(each.match(/£180\.00/gu)).toHaveLength(1);
+      }
+    },
+  );
+
   test("where the provider showed it, it is told as what it is", () => {
     const code = "confirmed_by_person";
     const said = `${outcomePost(confirmedWith(code)).text}${JSON.stringify(card(code))}`;
     expect(said).toContain("(CUS-7). Reference re_1.");
-    expect(said).toContain("Refunded £180.00 GBP. Reference re_1.");
+    expect(said).toContain("Refunded. Reference re_1.");
     expect(said).not.toMatch(/word|Confirmed by|given/u);
   });
 });

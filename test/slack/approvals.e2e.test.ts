@@ -43,7 +43,7 @@ describe("a card", () => {
       const found = w.sandbox.control
         .messages("U_SUP1", "C_APPR")
         .concat(w.sandbox.control.messages("U_SUP1", "C_TICK", { threadTs: ts }))
-        .filter((one) => readable(one).includes("Refunded £180.00 GBP"));
+        .filter((one) => /£180\.00 GBP[\s\S]*Refunded\./u.test(readable(one)));
       return found.length === 2 ? found : null;
     });
     expect(readable(final[0] as MessageView)).toBe(readable(final[1] as MessageView));

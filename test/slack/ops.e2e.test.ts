@@ -203,7 +203,9 @@ describe("a quarantine card", () => {
     expect(await submit({ Reason: "seen in the dashboard", Evidence: "re_42" })).toMatchObject({ ok: true });
     await waitFor(async () => (await status(held as Held)) === "CONFIRMED");
     const closed = await waitFor(() =>
-      opsMessages(w).find((one) => one.ts === card.ts && readable(one).includes("Refunded £180.00 GBP")),
+      opsMessages(w).find(
+        (one) => one.ts === card.ts && /£180\.00 GBP[\s\S]*Refunded\b/u.test(readable(one)),
+      ),
     );
     expect(readable(closed)).not.toContain("Authorise retry");
     await says(w, "U_ONC1", /re_42|recorded|answered the question itself/);
@@ -289,7 +291,8 @@ describe("a quarantine card", () => {
     );
     expect(readable(settled)).not.toContain("Authorise retry");
     const word = "by on-call's word alone: the provider did not show it. Reference given: re_42.";
-    expect(readable(settled)).toContain(word);
+    // The reference has a row of its own there.
+    expect(readable(settled)).toContain("by on-call's word alone: the provider did not show it.");
     await waitFor(() =>
       opsMessages(w).find(
         (one) => readable(one).includes("Confirm committed* by <@U_ONC1>") && readable(one).includes(word),

@@ -77,7 +77,7 @@ describe("a small refund that the filer's word lets go", () => {
   test.each([
     ["PREPARED", {}, `${ALONE} Not sent yet.`],
     ["OUTCOME_UNKNOWN", {}, `${ALONE} Sent; the outcome is not known yet and is being checked.`],
-    ["CONFIRMED", { result: confirmed }, `${ALONE} Refunded £10.00 GBP. Reference re_1.`],
+    ["CONFIRMED", { result: confirmed }, `${ALONE} Refunded. Reference re_1.`],
     [
       "AWAITING_APPROVAL",
       {},
@@ -91,7 +91,7 @@ describe("a small refund that the filer's word lets go", () => {
     [
       "CONFIRMED",
       { result: confirmed, approvedBy: ["U_SUP1"] },
-      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Refunded £10.00 GBP. Reference re_1.`,
+      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Refunded. Reference re_1.`,
     ],
   ] as const)(
     "says which operation went on in its place and what came of it: %s %o",

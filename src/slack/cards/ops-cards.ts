@@ -37,7 +37,7 @@ import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, with
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { frozenSince } from "./frozen.js";
-import { kindName, type OperationFacts, outcomeOf, whatOf } from "./sentences.js";
+import { kindName, type OperationFacts, outcomeOf, resultOf, whatOf } from "./sentences.js";
 
 export interface QuarantineView {
   readonly operation: OperationFacts;
@@ -81,7 +81,7 @@ export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: 
             `${operation.kind === "refund" ? "The amount counts as spent until this is settled. " : ""}${buttonsNote(left)}${safe.length > 0 ? "" : secondNote(left, verbsOfTwo)}`,
           ),
         ]
-      : [theirs(outcomeOf(operation), TEXT_MAX)]),
+      : [theirs(besideRows(operation), TEXT_MAX)]),
     ...resolutionBlocks(resolution, operation),
     ...(open ? [actions("resolve", resolveButtons(operation, left))] : []),
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
@@ -91,6 +91,9 @@ export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: 
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
 }
+
+/** The rows name operation, customer and reference. */
+const besideRows = (operation: OperationFacts): string => resultOf({ ...operation, providerRef: null });
 
 const buttonsNote = (left: readonly ResolutionVerb[]): string =>
   left.length === 0

@@ -289,8 +289,8 @@ function referenceOf({ providerRef, result }: OperationFacts): string | null {
 }
 
 /**
- * What came of it, where what it is stands beside it already (a card's rows): the whole sentence is the thread's, so that nothing is
- * told there twice.
+ * What came of it, where what it is, with its amount, stands beside it already (a card's rows): the whole sentence is the thread's, so
+ * that nothing is told there twice.
  */
 export function resultOf(operation: OperationFacts): string {
   const { status, kind } = operation;
@@ -307,7 +307,7 @@ export function resultOf(operation: OperationFacts): string {
     case "QUARANTINED":
       return `${quarantineKnown(operation.quarantineReason) ?? "Sent; the outcome is not known."} On-call has the case.`;
     case "CONFIRMED": {
-      const what = kind === "refund" ? `Refunded ${formatMoney(operation)}` : CANCELLED[kind](operation);
+      const what = kind === "refund" ? "Refunded" : CANCELLED[kind](operation);
       return join([
         `${done(what, operation.result)}.`,
         kind === "cancel_order" ? "No money has gone back by this." : null,
