@@ -31,6 +31,8 @@ export type VotersCheck =
   /** It cannot be known now whether enough votes count. */
   | { readonly stand: "unreadable"; readonly reason: string };
 
+const UNSEALED = "it bears no seal of this app, so that nothing shows that they gave it.";
+
 /** Whose yes nobody sealed: it was written by somebody else, or before there were seals, and counts for nothing. */
 export const unsealedYes = (approval: Approval, seals: Seals): string[] =>
   approval.votes
@@ -51,7 +53,10 @@ export function checkVoters(
   const unsealed = unsealedYes(approval, present.seals);
   let unreadable: string | null = null;
   for (const vote of approval.votes.filter((each) => each.verdict === "approve")) {
-    if (unsealed.includes(vote.userId)) continue;
+    if (unsealed.includes(vote.userId)) {
+      lost.push({ what: "voter", userId: vote.userId, sentence: UNSEALED });
+      continue;
+    }
     const reading = readings.get(vote.userId) ?? { ok: false, reason: "not read" };
     const may = mayVote({ approval, reading, ...present }, []);
     if (may.may) counting.add(vote.person);
@@ -61,7 +66,7 @@ export function checkVoters(
   if (counting.size >= approval.approversNeeded && unsealed.length === 0) return { stand: true };
   if (unreadable !== null) return { stand: "unreadable", reason: unreadable };
   if (lost.length > 0) return { stand: false, changes: lost };
-  // Nobody's vote was lost, so that it was never complete: a row that was changed by hand, or a vote that nobody gave.
+  // Nobody's vote was lost, so that it was never complete: a row that was changed by hand.
   return {
     stand: false,
     changes: [{ what: "votes", given: counting.size, needed: approval.approversNeeded }],

@@ -139,7 +139,7 @@ async function second(
     const resolution = await endProposal(tx, ctx, proposal, { state: "disagreed", second: secondPerson });
     return { outcome: "disagreed", resolution };
   }
-  if (!(await proposalIsTold(tx, ctx.seals, now))) return untold(tx, ctx, operation, now);
+  if (!(await proposalIsTold(tx, ctx.seals, now))) return untold(tx, ctx, operation, now, request);
   const { evidenceRef } = proposal;
   const safe = await judge(tx, ctx, operation, { verb, evidenceRef, probe: request.probe });
   if (!safe.possible) {
@@ -201,6 +201,7 @@ async function untold(
   ctx: LedgerCtx,
   operation: Operation,
   proposal: Resolution,
+  { by, verdict, note: text, probe }: SecondRequest,
 ): Promise<SecondResult> {
   await openIncident(tx, ctx, {
     kind: "row_changed",
@@ -209,8 +210,12 @@ async function untold(
     paymentId: null,
     detail: { problems: ["the log does not tell that a person asked for what a second one was to agree to"] },
   });
-  await endProposal(tx, ctx, proposal, { state: "superseded", second: null });
-  return { outcome: "overtaken", by: null, operation };
+  await endProposal(tx, ctx, proposal, {
+    state: "refused",
+    second: { by, verdict, note: text },
+    refusal: { code: "not_asked", shown: toJsonObject(probe) },
+  });
+  return { outcome: "not_safe", code: "not_asked", operation };
 }
 
 /** $1 operation. */

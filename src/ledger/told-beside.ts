@@ -4,6 +4,8 @@ import type { Operation, OperationStatus } from "../domain/operation.js";
 import type { LedgerCtx } from "./context.js";
 
 const UNDECIDED: ReadonlySet<OperationStatus> = new Set(["OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
+/** Ends that come from no open outcome. */
+const ENDS_APART: ReadonlySet<OperationStatus> = new Set(["REVERSED", "VOIDED", "DENIED", "EXPIRED"]);
 
 /** $1 operation. Open findings about it, and about money on its payment that left it elsewhere. */
 const BESIDE = `
@@ -18,8 +20,7 @@ export async function touchBeside(
   ctx: Pick<LedgerCtx, "notices">,
   { operation, from }: { operation: Operation; from: OperationStatus },
 ): Promise<void> {
-  const wasOpen = UNDECIDED.has(from);
-  if (UNDECIDED.has(operation.status) === wasOpen && operation.status !== "REVERSED") return;
+  if (UNDECIDED.has(operation.status) === UNDECIDED.has(from) && !ENDS_APART.has(operation.status)) return;
   const told = await tx.sql<{ id: string }>("ledger.told_beside", BESIDE, [operation.id]);
   for (const { id } of told) await ctx.notices.touch(tx, { kind: "incident", id });
 }

@@ -390,7 +390,9 @@ export type NotSafe =
   | "named_differs"
   | "anothers_effect"
   | "filed_it_themselves"
-  | "same_person";
+  | "same_person"
+  /** What a second person agreed to is not what the log tells that a first one asked for. */
+  | "not_asked";
 
 export interface SecondRequest {
   readonly resolutionId: string;

@@ -31,6 +31,8 @@ export function notSafeSentence(code: Exclude<NotSafe, "anothers_effect">): stri
       return "Not done: the provider does not show what happened, so nobody can know yet.";
     case "same_person":
       return "Not done: a second person must agree.";
+    case "not_asked":
+      return "Not done: the record does not show that a person asked for this, so nobody can agree to it. If it is right, ask for it again on the operation's card.";
     default:
       return assertNever(code, "reason");
   }
@@ -48,6 +50,7 @@ const CODES: ReadonlySet<string> = new Set<NotSafe>([
   "anothers_effect",
   "filed_it_themselves",
   "same_person",
+  "not_asked",
 ]);
 
 /** Of a stored code; one that is not known says only that. `other`: the operation whose effect it is already. */

@@ -81,6 +81,9 @@ async function nothingLeaves(id: OperationId): Promise<void> {
   expect(await w.now(id)).toMatchObject({ status: "VOIDED" });
   expect(await incidents()).toContain("row_changed");
   expect(await reserved()).toBe(0);
+  // The incident's card says how the operation stands: shown when it was found, and anew when the operation ended.
+  const cards = w.h.shown.touched.filter(({ kind }) => kind === "incident");
+  expect(cards.length, "the card follows").toBeGreaterThan((await incidents()).length);
 }
 
 describe("an approval that nobody gave, its log and all", () => {
@@ -112,7 +115,17 @@ describe("an approval that nobody gave, its log and all", () => {
     expect(await w.h.release(held)).toMatchObject({ outcome: "still_held" });
     expect(await w.now(id)).toMatchObject({ status: "AWAITING_APPROVAL" });
     const [fresh] = await current(database.db, held);
-    expect(fresh).toMatchObject({ state: "PENDING", votes: [] });
+    expect(fresh).toMatchObject({
+      state: "PENDING",
+      votes: [],
+      changes: [
+        {
+          what: "voter",
+          userId: "U_FIN2",
+          sentence: "it bears no seal of this app, so that nothing shows that they gave it.",
+        },
+      ],
+    });
     expect(await incidents()).toEqual(["row_changed"]);
     // Given by two people it is sent, once.
     for (const user of ["U_FIN1", "U_FIN2"]) await w.h.click(user, fresh?.id as never);

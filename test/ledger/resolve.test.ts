@@ -468,12 +468,12 @@ describe("a proposal that was written by hand", () => {
       note: null,
       probe: { says: "absent" },
     });
-    expect(agreed).toMatchObject({ outcome: "overtaken", by: null });
+    expect(agreed).toMatchObject({ outcome: "not_safe", code: "not_asked" });
     expect(await reread(ctx.db, parked)).toEqual(before);
     expect(await moneyOf(ctx.db)).toMatchObject({ reserved: 2000n });
     const { rows: open } = await ledger.listIncidents(ctx.db, {});
     expect(open).toMatchObject([{ kind: "row_changed", operationId: parked.id }]);
     const [row] = await ctx.db.sql<{ state: string }>(undefined, "SELECT state FROM resolutions");
-    expect(row).toEqual({ state: "superseded" });
+    expect(row).toEqual({ state: "refused" });
   });
 });

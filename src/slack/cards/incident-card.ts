@@ -341,7 +341,7 @@ function incidentWords(kind: IncidentKind): IncidentWords {
         title: "changed in the database",
         meaning:
           "An operation's row, or its payment's, no longer says what was decided. Somebody wrote to the database; nothing is sent on what it says now.",
-        next: "Freeze everything (`/ops freeze`), find who wrote to the database; `countersign audit verify` names the row.",
+        next: "Freeze everything (`/ops freeze`), find who wrote to the database; `countersign audit verify` names the row. Where only a seal is missing, first ask whether `SEAL_SECRET` or the bot's token was changed.",
       };
     case "made_differently":
       return {
