@@ -98,7 +98,8 @@ export async function stopChanged(
   try {
     return await voidFor(ctx, operation.id, {
       code: ROW_CHANGED,
-      detail: "Not sent: its record in the database is not what was decided. On-call was told why. Nothing happened.",
+      detail:
+        "Not sent: its record in the database is not what was decided. On-call was told why. Nothing happened.",
     });
   } catch (error) {
     // Its money no longer fits the payment's: the row stays as it is, unsent, until somebody mends it.
