@@ -63,10 +63,10 @@ const USED = `
 SELECT 1 FROM operation_events e
 WHERE e.subject = 'freeze:' || $1::text AND strpos(e.body, '"command":' || to_json($2::text)::text) > 0`;
 
-/** Whether the log tells of this command already. One that is taken a second time, after a crash, turns no switch a second time. */
+/** Locks the switch. Whether the log tells of this command already: one that is taken a second time, after a crash, turns no switch a second time. */
 async function isUsed(tx: Tx, kind: FreezeKind, command: string | undefined): Promise<boolean> {
-  if (command === undefined) return false;
   await tx.sql("ledger.lock_switch", LOCK, [kind]);
+  if (command === undefined) return false;
   return (await tx.sql("ledger.used_command", USED, [kind, command])).length > 0;
 }
 
@@ -112,20 +112,48 @@ UPDATE freeze_switches
 SET thaw_asked_by = $2, thaw_expires_at = countersign_now() + $3::float8 * interval '1 millisecond', version = version + 1
 WHERE kind = $1 AND frozen RETURNING ${COLUMNS}`;
 
-/** Records who asks for a thaw that another person must agree to, within a time. `used`: that command asked for one before. */
+/** A thaw that somebody typed: of the freeze that they can have meant. */
+export interface ThawTyped {
+  readonly kind: FreezeKind;
+  readonly by: string;
+  readonly command?: string;
+  /** When it was typed. A freeze of later is not the one that was meant, however late the command is carried out. */
+  readonly typedAt?: Date;
+  /** Of the switch as it was looked at. */
+  readonly version?: number;
+}
+
+/**
+ * Why nothing was changed. `used`: that command had been carried out before; `frozen_since`: after it was typed; `moved`: the switch has
+ * moved since it was looked at.
+ */
+export type ThawKept = "used" | "frozen_since" | "moved";
+
+/** The switch is locked. null: nothing stands against it. */
+async function keptFrom(tx: Tx, typed: ThawTyped): Promise<{ state: FreezeSwitch; kept: ThawKept | null }> {
+  const used = await isUsed(tx, typed.kind, typed.command);
+  const state = await stateOf(tx, typed.kind);
+  const { typedAt, version } = typed;
+  if (used) return { state, kept: "used" };
+  if (state.frozen && typedAt !== undefined && state.at !== null && state.at > typedAt)
+    return { state, kept: "frozen_since" };
+  return { state, kept: version !== undefined && version !== state.version ? "moved" : null };
+}
+
+/** Records who asks for a thaw that another person must agree to, within a time. */
 export async function askThaw(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; withinMs: number; command?: string },
-): Promise<{ state: FreezeSwitch; used: boolean }> {
+  request: ThawTyped & { withinMs: number },
+): Promise<{ state: FreezeSwitch; kept: ThawKept | null }> {
   return ctx.db.tx(async (tx) => {
-    if (await isUsed(tx, request.kind, request.command))
-      return { state: await stateOf(tx, request.kind), used: true };
+    const found = await keptFrom(tx, request);
+    if (found.kept !== null) return found;
     const [row] = await tx.sql<Row>("ledger.ask_thaw", ASK, [request.kind, request.by, request.withinMs]);
-    if (row === undefined) return { state: await stateOf(tx, request.kind), used: false };
+    if (row === undefined) return found;
     await tell(tx, row.kind, "thaw_asked", request.by, dataOfCommand(request.command));
     // A question is asked where people look, below everything since; its end is written where it was asked.
     await ctx.notices.repost(tx, { kind: "thaw", id: request.kind });
-    return { state: toSwitch(row), used: false };
+    return { state: toSwitch(row), kept: null };
   });
 }
 
@@ -139,19 +167,16 @@ const THAW = `UPDATE freeze_switches SET frozen = false, ${TURNED}, ${NOBODY_ASK
 /** $1 kind, $2 version. */
 const ASKED = `SELECT ${COLUMNS} FROM freeze_switches WHERE ${STILL_ASKED} FOR UPDATE`;
 
-/**
- * Thaws; `changed` false: it was not frozen, or that command had been carried out before (`used`). What waited is looked at again
- * within seconds.
- */
+/** Thaws; `changed` false: it was not frozen, or something stands against it. What waited is looked at again within seconds. */
 export async function thaw(
   ctx: LedgerCtx,
-  request: { kind: FreezeKind; by: string; command?: string },
-): Promise<{ state: FreezeSwitch; changed: boolean; used: boolean }> {
+  request: ThawTyped,
+): Promise<{ state: FreezeSwitch; changed: boolean; kept: ThawKept | null }> {
   return ctx.db.tx(async (tx) => {
-    if (await isUsed(tx, request.kind, request.command))
-      return { state: await stateOf(tx, request.kind), changed: false, used: true };
+    const { state, kept } = await keptFrom(tx, request);
+    if (kept !== null) return { state, changed: false, kept };
     const rows = await tx.sql<Row>("ledger.thaw", THAW, [request.kind]);
-    return { ...(await thawed(tx, ctx, { ...request, askedBy: null }, rows[0])), used: false };
+    return { ...(await thawed(tx, ctx, { ...request, askedBy: null }, rows[0])), kept: null };
   });
 }
 

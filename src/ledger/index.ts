@@ -53,6 +53,7 @@ export {
   setLiftedBack,
   switchesNotShown,
   switchShown,
+  type ThawKept,
   thaw,
 } from "./freeze.js";
 export { FROZEN_COLUMNS, FROZEN_JOIN, type FrozenRow, frozenOf } from "./frozen-by.js";

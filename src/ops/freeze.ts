@@ -34,33 +34,68 @@ export async function freeze(
   return { outcome: "frozen", state, already, inFlight: await inFlight(ctx) };
 }
 
+/** Others turn the switch meanwhile, which must be judged anew; more often than this they do not. */
+const MOVED_TRIES = 5;
+
 export async function thaw(
   ctx: OpsContext,
   request: Parameters<OpsUseCases["thaw"]>[0],
 ): Promise<ThawOutcome> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const state = await freezeState(ctx, request.kind);
+  for (let tries = 1; ; tries += 1) {
+    const outcome = await thawAsItStands(ctx, caller, request);
+    if (outcome !== "moved") return outcome;
+    if (tries === MOVED_TRIES)
+      return { outcome: "gone", state: await freezeState(ctx, request.kind), sentence: GONE };
+  }
+}
+
+async function thawAsItStands(
+  ctx: OpsContext,
+  caller: Caller,
+  { userId, kind, command, typedAt }: Parameters<OpsUseCases["thaw"]>[0],
+): Promise<ThawOutcome | "moved"> {
+  const state = await freezeState(ctx, kind);
   if (!state.frozen) return { outcome: "not_frozen", state };
+  const typed = {
+    kind,
+    by: userId,
+    version: state.version,
+    ...commandOf({ command }),
+    ...(typedAt === undefined || typedAt === null ? {} : { typedAt }),
+  };
   const may = mayThaw(caller.reading, keyOf(caller, state.by), caller.policy);
-  if (may.may) return thawed(ctx, request);
+  if (may.may) return thawed(ctx, typed);
   if (may.reason !== "same_person") return refused(may);
-  const asked = await ledger.askThaw(ctx.ledger, {
-    kind: request.kind,
-    by: request.userId,
-    withinMs: secondWithinMs(caller.policy),
-    ...commandOf(request),
-  });
-  if (asked.used && asked.state.thawAskedBy === null)
-    return { outcome: "gone", state: asked.state, sentence: USED };
+  const withinMs = secondWithinMs(caller.policy);
+  const asked = await ledger.askThaw(ctx.ledger, { ...typed, withinMs });
+  // The request of this very command, which still stands, is shown once more.
+  const stands = asked.kept === "used" && asked.state.thawAskedBy !== null;
+  if (asked.kept !== null && !stands) return keptWith(asked.state, asked.kept);
   return { outcome: "needs_second", state: asked.state, sentence: may.sentence };
 }
 
-const commandOf = ({ command }: { readonly command?: string | null }): { command?: string } =>
+async function thawed(
+  ctx: OpsContext,
+  typed: Parameters<typeof ledger.thaw>[1],
+): Promise<ThawOutcome | "moved"> {
+  const { state, changed, kept } = await ledger.thaw(ctx.ledger, typed);
+  if (kept !== null && state.frozen) return keptWith(state, kept);
+  if (changed) await showSwitch(ctx, state);
+  return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
+}
+
+const keptWith = (state: FreezeState, kept: ledger.ThawKept): ThawOutcome | "moved" =>
+  kept === "moved" ? kept : { outcome: "gone", state, sentence: kept === "used" ? USED : FROZEN_SINCE };
+
+const commandOf = ({ command }: { readonly command?: string | null | undefined }): { command?: string } =>
   command === undefined || command === null ? {} : { command };
 
 const USED =
   "This command was carried out before, and the switch was turned since. Nothing was changed; type it again if you mean it now.";
+const FROZEN_SINCE =
+  "It was frozen after you typed this. Nothing was changed; type it again if you mean that freeze.";
 
 /**
  * The other person's answer to a thaw that waits, as the card of that version asks for it. Who froze, or asked for the thaw, is
@@ -88,17 +123,6 @@ export async function secondThaw(
 
 const GONE =
   "This request for a thaw is no longer open: it was answered, ran out, or the switch was turned meanwhile. Nothing was changed.";
-
-async function thawed(ctx: OpsContext, request: Parameters<OpsUseCases["thaw"]>[0]): Promise<ThawOutcome> {
-  const { state, changed, used } = await ledger.thaw(ctx.ledger, {
-    kind: request.kind,
-    by: request.userId,
-    ...commandOf(request),
-  });
-  if (used && state.frozen) return { outcome: "gone", state, sentence: USED };
-  if (changed) await showSwitch(ctx, state);
-  return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
-}
 
 /** Switches are turned one by one: one that is still on is said, because it still holds back what it names. */
 async function thawedNow(ctx: Pick<OpsContext, "db">, state: FreezeState): Promise<ThawOutcome> {

@@ -492,7 +492,13 @@ export interface OpsUseCases {
     reason: string;
     command?: string | null;
   }): Promise<FreezeOutcome>;
-  thaw(request: { userId: string; kind: FreezeKind; command?: string | null }): Promise<ThawOutcome>;
+  /** `typedAt`: a freeze of later is not the one that was meant. */
+  thaw(request: {
+    userId: string;
+    kind: FreezeKind;
+    command?: string | null;
+    typedAt?: Date | null;
+  }): Promise<ThawOutcome>;
   /** The other person's answer to a thaw that waits. */
   secondThaw(request: {
     userId: string;

@@ -8,9 +8,10 @@ import { moveClock, onlyApproval } from "../approvals/steps.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { writeByHand } from "../support/by-hand.js";
 import { withDatabase } from "../support/database.js";
+import { waitFor } from "../support/wait.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "./ops-world.js";
 
-const database = withDatabase();
+const database = withDatabase({ poolSize: 12 });
 const payments = withPaymentsSandbox();
 const build = withOpsWorld(payments);
 let w: OpsWorld;
@@ -58,6 +59,75 @@ describe("freeze", () => {
     expect(await thaw()).toMatchObject({ outcome: "gone", state: { frozen: true } });
     expect((await drive(w.dispatch, await w.prepared(7_000n))).status).toBe("PREPARED");
     expect(w.h.shown.ops.filter(({ message }) => message.type === "frozen")).toHaveLength(2);
+  });
+
+  it("a thaw that was typed before the freeze does not lift it, nor ask for that; typed again it does", async () => {
+    const typedAt = new Date();
+    await freeze("refund", "U_ONC1");
+    for (const userId of ["U_ONC1", "U_ONC2"])
+      expect(await w.ops.thaw({ userId, kind: "refund", command: `1.3.${userId}`, typedAt })).toMatchObject({
+        outcome: "gone",
+        sentence: expect.stringContaining("frozen after you typed this"),
+        state: { frozen: true, thawAskedBy: null },
+      });
+    expect((await drive(w.dispatch, await w.prepared(6_000n))).status).toBe("PREPARED");
+    const [{ now } = { now: new Date(0) }] = await w.h.db.sql<{ now: Date }>(
+      undefined,
+      "SELECT countersign_now() + interval '1 second' AS now",
+    );
+    expect(
+      await w.ops.thaw({ userId: "U_ONC2", kind: "refund", command: "1.4.again", typedAt: now }),
+    ).toMatchObject({ outcome: "thawed" });
+  });
+
+  it("a thaw by another person that meets a later freeze of their own is judged anew: it takes a second person", async () => {
+    await freeze("refund", "U_ONC1");
+    // Between the look at the switch and its turning.
+    const thawing: ReturnType<typeof w.ops.thaw>[] = [];
+    await database.db.tx(async (tx) => {
+      await tx.sql(undefined, "SELECT 1 FROM freeze_switches WHERE kind = 'refund' FOR UPDATE");
+      thawing.push(w.ops.thaw({ userId: "U_ONC2", kind: "refund" }));
+      await waitFor(
+        async () => {
+          const [row] = await database.db.sql<{ waiting: number }>(
+            undefined,
+            `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          );
+          return (row?.waiting ?? 0) >= 1;
+        },
+        { what: "the thaw to wait for the switch" },
+      );
+      await tx.sql(
+        undefined,
+        "UPDATE freeze_switches SET by = 'U_ONC2', at = countersign_now(), version = version + 2 WHERE kind = 'refund'",
+      );
+    });
+    expect(await Promise.all(thawing)).toMatchObject([
+      { outcome: "needs_second", state: { frozen: true, by: "U_ONC2" } },
+    ]);
+  });
+
+  it("two thaws at the same time are one; a thaw and a freeze leave what the later one says", async () => {
+    await freeze("refund", "U_ONC1");
+    const both = await Promise.all(
+      ["1.5.a", "1.5.b"].map((command) => w.ops.thaw({ userId: "U_ONC2", kind: "refund", command })),
+    );
+    expect(both.map(({ outcome }) => outcome).sort()).toEqual(["not_frozen", "thawed"]);
+    expect(w.h.shown.ops.filter(({ message }) => message.type === "thawed")).toHaveLength(1);
+    for (let round = 0; round < 10; round += 1) {
+      await freeze("refund", "U_ONC1");
+      const [thawn] = await Promise.all([
+        w.ops.thaw({ userId: "U_ONC2", kind: "refund", command: `1.6.${round}` }),
+        w.ops.freeze({ userId: "U_ONC1", kind: "refund", reason: "again", command: `1.7.${round}` }),
+      ]);
+      const { frozen } = await w.ops.freezeState("refund");
+      const [last] = await w.h.db.sql<{ type: string }>(
+        undefined,
+        "SELECT type FROM operation_events WHERE subject = 'freeze:refund' ORDER BY seq DESC LIMIT 1",
+      );
+      expect(frozen).toBe(last?.type === "freeze");
+      expect(thawn.outcome).toBe("thawed");
+    }
   });
 
   it("an earlier event of the switch that somebody made unreadable keeps nobody from freezing", async () => {

@@ -28,6 +28,8 @@ export interface Received {
   /** Null for what is answered without a row (closed forms, options) and for duplicates, whose row is another's. */
   readonly row: InboxRow | null;
   readonly duplicate: boolean;
+  /** When it was stored first, also of a duplicate; null: it is not. */
+  readonly receivedAt: Date | null;
   readonly arrivedAtMs: number;
   /** Whoever clicked is being read since the arrival; null: nobody needs to be. */
   readonly ahead: PersonAhead | null;
@@ -129,7 +131,13 @@ async function receive(deps: GateDeps, raw: ReceiverEvent): Promise<void> {
       return ack.run();
     case "closed":
     case "options":
-      return passOn(deps, event, ack, { row: null, duplicate: false, arrivedAtMs, ahead: null });
+      return passOn(deps, event, ack, {
+        row: null,
+        duplicate: false,
+        receivedAt: null,
+        arrivedAtMs,
+        ahead: null,
+      });
     default:
       return record(deps, event, ack, arrival, arrivedAtMs);
   }
@@ -157,6 +165,7 @@ async function record(
   await passOn(deps, event, ack, {
     row: stored.outcome === "new" ? stored.row : null,
     duplicate,
+    receivedAt: stored.outcome === "new" ? stored.row.receivedAt : stored.receivedAt,
     arrivedAtMs,
     ahead,
   });

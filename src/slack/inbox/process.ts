@@ -56,7 +56,7 @@ async function processClaimed(ctx: SlackContext, row: InboxRow): Promise<void> {
     case "view":
       return interaction(ctx, row, handleView(ctx, row.body));
     case "command":
-      return interaction(ctx, row, handleCommand(ctx, row.body, false));
+      return interaction(ctx, row, handleCommand(ctx, row.body, { live: false, receivedAt: row.receivedAt }));
     case "shortcut":
       return interaction(ctx, row, handleShortcut(ctx, row.body));
   }

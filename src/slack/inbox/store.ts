@@ -23,7 +23,13 @@ export interface InboxRow {
 export type Stored =
   /** Ours: for interactions the lease is taken with the row, because the same process goes on with it at once. */
   | { readonly outcome: "new"; readonly row: InboxRow }
-  | { readonly outcome: "duplicate"; readonly id: string; readonly done: boolean };
+  | {
+      readonly outcome: "duplicate";
+      readonly id: string;
+      readonly done: boolean;
+      /** Of the first; null: it has gone meanwhile. */
+      readonly receivedAt: Date | null;
+    };
 
 /** How long a process that died delays what it worked on; one that lives renews (see `keep.ts`). */
 export const INBOX_LEASE_MS = 6_000;
@@ -74,12 +80,17 @@ export async function storeArrival(
     const { kind, body } = insert;
     return { outcome: "new", row: { id, kind, body, failures: 0, receivedAt: row.received_at, token: 1n } };
   }
-  const [known] = await ctx.db.sql<{ id: string; done: boolean }>(
+  const [known] = await ctx.db.sql<{ id: string; done: boolean; received_at: Date }>(
     "slack.inbox.known",
-    "SELECT id, processed_at IS NOT NULL AS done FROM slack_inbox WHERE dedupe_key = $1",
+    "SELECT id, processed_at IS NOT NULL AS done, received_at FROM slack_inbox WHERE dedupe_key = $1",
     [insert.key],
   );
-  return { outcome: "duplicate", id: known?.id ?? id, done: known?.done ?? true };
+  return {
+    outcome: "duplicate",
+    id: known?.id ?? id,
+    done: known?.done ?? true,
+    receivedAt: known?.received_at ?? null,
+  };
 }
 
 const WITHDRAW = `

@@ -138,10 +138,15 @@ export function handleView(ctx: SlackContext, body: JsonObject): Handled | null 
   };
 }
 
-export function handleCommand(ctx: SlackContext, body: JsonObject, live: boolean): Handled | null {
+/** `receivedAt`: when it came first. `live`: just now, so that it may open a form. */
+export function handleCommand(
+  ctx: SlackContext,
+  body: JsonObject,
+  { live, receivedAt }: { readonly live: boolean; readonly receivedAt: Date | null },
+): Handled | null {
   const parsed = commandOf(body);
   if (parsed === null) return null;
-  const command = live ? parsed : { ...parsed, triggerId: null };
+  const command = { ...parsed, receivedAt, ...(live ? {} : { triggerId: null }) };
   const { userId, place, responseUrl } = command;
   return {
     to: { userId, place, responseUrl },

@@ -48,7 +48,10 @@ const NO_REASON = "No reason was given.";
 const said = (text: string, max = 800): string => escapeWithin(oneLine(text), max).text;
 const shown = (message: Message): Reply => say(message.text, message.blocks);
 
-export async function opsCommand(ctx: SlackContext, command: SlashCommand): Promise<Reply> {
+/** `receivedAt`: when it came first, however late it is carried out. */
+type Typed = SlashCommand & { readonly receivedAt: Date | null };
+
+export async function opsCommand(ctx: SlackContext, command: Typed): Promise<Reply> {
   const parsed = ctx.useCases.ops.parse(command.text);
   if (!parsed.ok) {
     const allowed = await ctx.useCases.ops.help({ userId: command.userId });
@@ -62,7 +65,7 @@ export async function opsCommand(ctx: SlackContext, command: SlashCommand): Prom
 
 async function runCommand(
   ctx: SlackContext,
-  { userId, triggerId, place }: SlashCommand,
+  { userId, id, receivedAt, triggerId, place }: Typed,
   command: OpsCommand,
 ): Promise<Reply> {
   const { ops } = ctx.useCases;
@@ -101,12 +104,12 @@ async function runCommand(
     }
     case "freeze": {
       const reason = command.reason ?? NO_REASON;
-      return say(
-        freezeSentence(await ops.freeze({ userId, kind: command.kind, reason, command: triggerId })),
-      );
+      return say(freezeSentence(await ops.freeze({ userId, kind: command.kind, reason, command: id })));
     }
     case "thaw":
-      return say(thawSentence(await ops.thaw({ userId, kind: command.kind, command: triggerId })));
+      return say(
+        thawSentence(await ops.thaw({ userId, kind: command.kind, command: id, typedAt: receivedAt })),
+      );
     case "health": {
       const view = await ops.health({ userId });
       return view.outcome === "health" ? shown(opsHealth(view, ctx.clock.now())) : notShown(view);

@@ -134,6 +134,9 @@ export interface SlashCommand {
   readonly command: string;
   readonly text: string;
   readonly userId: string;
+  /** Which command it is, also when it is taken again; null: Slack did not say. */
+  readonly id: string | null;
+  /** null: it is too late to open a form. */
   readonly triggerId: string | null;
   readonly responseUrl: string | null;
   readonly place: FormPlace;
@@ -147,6 +150,7 @@ export function commandOf(body: JsonObject): SlashCommand | null {
     command,
     text: parsed.data.text ?? "",
     userId: user_id,
+    id: trigger_id ?? null,
     triggerId: trigger_id ?? null,
     responseUrl: response_url ?? null,
     place: { channelId: channel_id ?? null, messageTs: null, threadTs: null, home: false },

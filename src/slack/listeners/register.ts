@@ -39,7 +39,12 @@ export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () =
 
   app.command(ANYTHING, async ({ ack, body, context }) => {
     await ack();
-    await answered(ctx, context, handleCommand(ctx, body as unknown as JsonObject, true));
+    const { receivedAt } = receivedOf(context);
+    await answered(
+      ctx,
+      context,
+      handleCommand(ctx, body as unknown as JsonObject, { live: true, receivedAt }),
+    );
   });
 
   app.view({ callback_id: ANYTHING, type: "view_submission" }, async ({ ack, body, context }) => {
