@@ -82,6 +82,13 @@ ops
     (await import("./commands/ops.js")).events(id, options),
   );
 ops
+  .command("health")
+  .description(
+    "database, queue, Slack, payments, and what is open, due and frozen; fails when a part is not well",
+  )
+  .addOption(json())
+  .action(async (options: { json?: boolean }) => (await import("./commands/health.js")).health(options));
+ops
   .command("incidents")
   .description("findings that nobody has closed")
   .option("--cursor <cursor>", "the next page, as the last answer named it")

@@ -23,6 +23,8 @@ export type { LookContext, OpsContext } from "./context.js";
 export { type EvidenceTold, evidenceTold, noEvidenceWords, nothingSentWords } from "./evidence-told.js";
 export { verbsLeft, verbsOfTwo, WAIT_FOR_PENDING } from "./explain.js";
 export { isNamed, operationsNamed } from "./find.js";
+export { healthNow } from "./health.js";
+export { countsText, healthTold, shortOf } from "./health-told.js";
 export { incidentRows } from "./incident-rows.js";
 export { OPS_HELP, statusNamed } from "./parse.js";
 export { CONFIRMED_ON_WORD, isReferenceGiven, REFERENCE_IS_GIVEN } from "./reference-given.js";

@@ -263,6 +263,8 @@ export type CloseOutcome =
 export interface HealthPart {
   readonly name: string;
   readonly ok: boolean;
+  /** It cannot be seen from where health was asked for, and the sentence says why. */
+  readonly looked?: false;
   readonly sentence: string;
 }
 

@@ -89,6 +89,44 @@ async function traceOf(
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
+describe("ops health", () => {
+  test("says what `/ops health` says, and of what it cannot see from here that it did not look", async () => {
+    const well = await cs("ops", "health");
+    expect(well, well.stderr).toMatchObject({ code: 0 });
+    for (const line of [
+      /^What was looked at is healthy\.$/mu,
+      /^ok {6}database: The database answers\.$/mu,
+      /^ok {6}worker: What is due is taken\.$/mu,
+      /^ok {6}payments: The payment provider answers\.$/mu,
+      /^ok {6}books: The provider's list of everything can be read\.$/mu,
+      /^\? {7}queue, slack: Not looked at: /mu,
+      /^Open: nothing open\.$/mu,
+      /^Approvals that wait: 0\.$/mu,
+      /^Nothing is unknown\.$/mu,
+      /^Open incidents: 0\.$/mu,
+      /^Nothing is frozen\.$/mu,
+    ])
+      expect(well.stdout).toMatch(line);
+    expect(await json("ops", "health")).toMatchObject({
+      parts: expect.arrayContaining([{ name: "books", ok: true, sentence: expect.any(String) }]),
+      openIncidents: 0,
+      oldestUnknown: null,
+    });
+  });
+
+  test("a part that is not well is named and fails it; without a provider's key that is said", async () => {
+    const down = world.payments.control.arm({ kind: "read_down" });
+    const bad = await cs("ops", "health");
+    world.payments.control.disarm(down);
+    expect(bad).toMatchObject({ code: 1, stderr: expect.stringContaining("Not well: payments, books.") });
+    expect(bad.stdout).toMatch(/^Not all parts work\.$/mu);
+    expect(bad.stdout).toMatch(/^not ok {2}books: The provider's list of everything cannot be read: /mu);
+    const { STRIPE_SECRET_KEY: _key, ...env } = world.env;
+    const blind = await run(["ops", "health"], env);
+    expect(blind).toMatchObject({ code: 0, stdout: expect.stringContaining("needs STRIPE_SECRET_KEY") });
+  });
+});
+
 describe("a ticket from the shell", () => {
   test("acts once; a second run on the same database replays the stored result and sends nothing", async () => {
     const before = await refunds();

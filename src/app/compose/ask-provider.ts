@@ -5,7 +5,7 @@ import { readProvider } from "../../dispatch/index.js";
 import type { Evidence } from "../../domain/evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import { SHOW_ASKS_MS } from "../../ops/index.js";
-import { createPayments } from "../../payments/index.js";
+import { createPayments, type Payments } from "../../payments/index.js";
 import { systemClock } from "../system.js";
 
 export interface Asking {
@@ -17,18 +17,8 @@ export interface Asking {
 /** With the provider of the environment, if that names one. */
 export function askProvider(db: Db): Asking {
   const config = paymentsConfig();
-  if (config === null) {
-    return {
-      probe:
-        "The provider was not asked: here that needs STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET and STRIPE_API_URL as the program has them.",
-      close: async () => {},
-    };
-  }
-  const provider = createPayments({
-    secretKey: config.payments.secretKey.reveal(),
-    apiUrl: config.payments.apiUrl,
-    clock: systemClock,
-  });
+  if (config === null) return { probe: NOT_ASKED, close: async () => {} };
+  const provider = providerOf(config);
   // Nobody waits for what comes later, the program's end neither.
   const providerTimeoutMs = Math.min(config.timing.providerTimeoutMs, SHOW_ASKS_MS);
   const ctx = { db, provider, timing: { ...config.timing, providerTimeoutMs } };
@@ -37,6 +27,22 @@ export function askProvider(db: Db): Asking {
     close: () => provider.close(),
   };
 }
+
+export const NOT_ASKED =
+  "The provider was not asked: here that needs STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET and STRIPE_API_URL as the program has them.";
+
+/** The provider of the environment; null: that names none. */
+export function providerOfEnvironment(): Payments | null {
+  const config = paymentsConfig();
+  return config === null ? null : providerOf(config);
+}
+
+const providerOf = ({ payments }: NonNullable<ReturnType<typeof paymentsConfig>>): Payments =>
+  createPayments({
+    secretKey: payments.secretKey.reveal(),
+    apiUrl: payments.apiUrl,
+    clock: systemClock,
+  });
 
 function paymentsConfig() {
   try {

@@ -29,7 +29,7 @@ import { identify, shopReads } from "./shop-reads.js";
 /** A filer who is asked to confirm the customer answers within this, or a supervisor is asked. */
 const CONFIRM_GRACE_MS = 2_500;
 const RECONCILE_CONCURRENCY = 8;
-const ORPHAN_WINDOW_MS = 48 * 3_600_000;
+export const ORPHAN_WINDOW_MS = 48 * 3_600_000;
 const ORPHAN_LAG_MS = 10 * 60_000;
 
 export interface Parts {

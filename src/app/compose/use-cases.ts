@@ -15,10 +15,10 @@ import {
 } from "../../runs/index.js";
 import type { SlackUseCases } from "../../slack/index.js";
 import { addCorrelation } from "../../telemetry/index.js";
+import { systemClock } from "../system.js";
 import { releasingAtOnce } from "./at-once.js";
-import type { Contexts } from "./contexts.js";
-
-const PING_TIMEOUT_MS = 2_000;
+import { type Contexts, ORPHAN_WINDOW_MS } from "./contexts.js";
+import { providerParts } from "./health-parts.js";
 
 export interface ProcessParts {
   payments: PaymentProvider;
@@ -67,19 +67,14 @@ export function opsContext({ approvals, dispatch, reconcile }: Contexts, parts: 
 }
 
 async function healthParts(parts: ProcessParts): Promise<readonly HealthPart[]> {
-  const [own, provider] = await Promise.all([
-    parts.readiness(),
-    parts.payments.ping({ timeoutMs: PING_TIMEOUT_MS }),
-  ]);
+  const [own, provider] = await Promise.all([parts.readiness(), providerParts(parts.payments, LOOK)]);
   return [
     // The database is looked at by the use case itself.
     ...own
       .filter(({ part }) => part !== "database")
       .map(({ part, ok, detail }) => ({ name: part, ok, sentence: detail })),
-    {
-      name: "payments",
-      ok: provider.ok,
-      sentence: provider.ok ? "The payment provider answers." : provider.reason,
-    },
+    ...provider,
   ];
 }
+
+const LOOK = { clock: systemClock, windowMs: ORPHAN_WINDOW_MS };

@@ -2,10 +2,9 @@
 
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { frozenWords } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
-import { type Operation, type OperationStatus, stateWords } from "../../domain/operation.js";
+import { type Operation, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -21,11 +20,14 @@ import type {
   RunsView,
 } from "../../ops/index.js";
 import {
+  countsText,
   type Doer,
   evidenceTold,
+  healthTold,
   noEvidenceWords,
   nothingSentWords,
   OPS_HELP,
+  shortOf,
   type TimelineEntry,
   timelineEntry,
 } from "../../ops/index.js";
@@ -50,11 +52,11 @@ const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max
 
 /** "op_0192… confirmed · refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
 export function operationLine(operation: Operation): string {
-  return `\`${operation.id}\` ${standing(operation)} · ${shortOf(operation)} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
+  return `\`${operation.id}\` ${standing(operation)} · ${esc(shortOf(operation))} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
 }
 
 /** "refund £180.00 GBP ORD-10042, confirmed (`op_…`)": what the same request became the next time. */
-const againText = (next: Operation): string => `${shortOf(next)}, ${standing(next)} (\`${next.id}\`)`;
+const againText = (next: Operation): string => `${esc(shortOf(next))}, ${standing(next)} (\`${next.id}\`)`;
 
 /** Of what is approved and rests: true before and after its time, as long as it has not left. */
 const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefore">): string =>
@@ -67,13 +69,6 @@ const standing = ({ status, result }: Pick<Operation, "status" | "result">): str
   const word = wordAlone(result);
   return word === null ? stateWords(status) : `${stateWords(status)} ${word}`;
 };
-
-function countsText(counts: Readonly<Partial<Record<OperationStatus, number>>>): string {
-  const parts = Object.entries(counts)
-    .filter(([, count]) => count > 0)
-    .map(([status, count]) => `${count} ${stateWords(status)}`);
-  return parts.length === 0 ? "nothing open" : parts.join(", ");
-}
 
 /** `page` is what the Next button carries; null: no further page. */
 export function opsList(view: ListView, page: string | null): Message {
@@ -377,80 +372,25 @@ export function frozenLine(state: FreezeState): string {
 }
 
 export function opsHealth(view: HealthView, now: Date): Message {
+  const { title, facts, backlog } = healthTold(view);
+  const told = (line: string): string => withLocalTimes(esc(line));
   const parts = view.parts.map(
     (part) => `• ${part.ok ? "ok" : "*not ok*"} – ${esc(part.name, 60)}: ${esc(part.sentence)}`,
   );
-  const backlog = view.backlog
-    .filter((one) => one.due > 0)
-    .map(
-      (one) =>
-        `• ${esc(one.what, 60)}: ${one.due} due${one.oldestDueAt === null ? "" : `, oldest since ${localTime(one.oldestDueAt)}`}`,
-    );
   const frozen = view.frozen.filter((state) => state.frozen).map(frozenLine);
   const bad = view.parts.filter((part) => !part.ok).map((part) => part.name);
-  const title = healthTitle(bad.length > 0, view);
-  const facts = [
-    `Open: ${countsText(view.counts)}.`,
-    ...coolingFacts(view.coolingOff),
-    `Approvals that wait: ${view.pendingApprovals}${view.oldestPendingAt === null ? "" : `, oldest since ${localTime(view.oldestPendingAt)}`}.`,
-    oldestText(view.oldestUnknown),
-    `Open incidents: ${view.openIncidents}.`,
-  ];
   return {
     text: `${title}${bad.length === 0 ? "" : `: ${esc(bad.join(", "))}`}, ${utcTime(now)}.`,
     blocks: [
       header(title),
       ...chunks(parts, "No parts."),
-      ours(facts.join("\n")),
-      ...(backlog.length === 0 ? [note("No backlog.")] : [ours(`*Backlog*\n${backlog.join("\n")}`)]),
+      ours(facts.map(told).join("\n")),
+      ...(backlog.length === 0
+        ? [note("No backlog.")]
+        : [ours(`*Backlog*\n${backlog.map((line) => `• ${told(line)}`).join("\n")}`)]),
       ...(frozen.length === 0 ? [note("Nothing is frozen.")] : [ours(frozen.join("\n"))]),
     ],
   };
-}
-
-/** Which it is, and from when it counts: one that was opened again counts from then, and says so. */
-function oldestText(operation: Operation | null): string {
-  if (operation === null || operation.unknownSince === null) return "Nothing is unknown.";
-  const since = unknownSinceLabel(operation.quarantineReason).toLowerCase();
-  return `Oldest that is not settled: ${shortOf(operation)} \`${operation.id}\`, ${since} ${localTime(operation.unknownSince)}.`;
-}
-
-/** "refund £180.00 GBP ORD-10042" */
-function shortOf({
-  kind,
-  amountMinor,
-  currency,
-  orderRef,
-  subscriptionRef,
-}: Pick<Operation, "kind" | "amountMinor" | "currency" | "orderRef" | "subscriptionRef">): string {
-  const amount = kind === "refund" ? ` ${esc(formatMoney({ amountMinor, currency }))}` : "";
-  return `${kindName(kind).toLowerCase()}${amount} ${esc(orderRef ?? subscriptionRef ?? "", 60)}`.trimEnd();
-}
-
-function coolingFacts(cooling: HealthView["coolingOff"]): string[] {
-  if (cooling === null) return [];
-  const { count, firstUntil, lastUntil } = cooling;
-  return count === 1
-    ? [`Cooling off: 1 operation, not sent before ${localTime(lastUntil)}.`]
-    : [
-        `Cooling off: ${count} operations, the first not sent before ${localTime(firstUntil)}, the last not before ${localTime(lastUntil)}.`,
-      ];
-}
-
-/** The one line that everybody reads: what does not work, what is not sent and what waits for a person, before any "healthy". */
-function healthTitle(away: boolean, { frozen: switches, counts, openIncidents }: HealthView): string {
-  const frozen = switches.filter((state) => state.frozen);
-  const held = frozen.some(({ kind }) => kind === "all")
-    ? frozenWords("all")
-    : listOf(frozen.map(({ kind }) => frozenWords(kind)));
-  const parked = counts.QUARANTINED ?? 0;
-  const waits = [
-    ...(parked === 0 ? [] : [`${counted(parked, "operation")} with a person`]),
-    ...(openIncidents === 0 ? [] : [counted(openIncidents, "open incident")]),
-  ].join(", ");
-  const before = [away ? "Not all parts work" : "", held, waits].filter((part) => part !== "");
-  if (before.length === 0) return "Healthy";
-  return [...before, ...(away ? [] : ["All parts are there"])].join(". ");
 }
 
 export function opsHelp(): Message {
