@@ -93,14 +93,20 @@ export async function unexplainedRefunds(
 const referencesOf = (known: readonly Known[]): Map<string, OperationId> =>
   new Map(known.flatMap(({ id, provider_ref }) => (provider_ref === null ? [] : [[provider_ref, id]])));
 
-/** $1 references, $2 time. Seen on a list and recorded before that time. */
+/**
+ * $1 references, $2 time, $3 payment intent. Seen on a list, and counted as made elsewhere, before that time, as the log tells: a row of
+ * evidence alone, which anybody may have written, makes nobody's refund one of before. Read as the text that it is.
+ */
 const SEEN = `
-SELECT DISTINCT provider_ref FROM provider_evidence
-WHERE provider_ref = ANY($1::text[]) AND operation_id IS NULL AND at < $2::timestamptz`;
+SELECT l.ref FROM unnest($1::text[]) AS l (ref)
+WHERE EXISTS (
+  SELECT 1 FROM payments p JOIN operation_events e ON e.subject = 'payment:' || p.id
+  WHERE p.payment_intent = $3 AND e.type = 'refunded_elsewhere' AND e.at < $2::timestamptz
+    AND strpos(e.body, to_json(l.ref)::text) > 0)`;
 
 /**
  * What `judgeListing` needs to know about a listing read for this operation, whose references are `listed`. Seen before means:
- * recorded as made elsewhere before our first attempt began, or, before there was one, before we were asked.
+ * counted as made elsewhere before our first attempt began, or, before there was one, before we were asked.
  */
 export async function listingContext(
   on: SqlRunner,
@@ -112,9 +118,10 @@ export async function listingContext(
       ? { paymentIntent: operation.paymentIntent ?? "" }
       : { providerSubscription: operation.providerSubscription };
   const known = await onTarget(on, target);
-  const seen = await on.sql<{ provider_ref: string }>("ledger.seen_before", SEEN, [
+  const seen = await on.sql<{ ref: string }>("ledger.seen_before", SEEN, [
     listed,
     operation.firstClaimedAt ?? operation.createdAt,
+    operation.paymentIntent,
   ]);
   const [payment] = await on.sql<{ captured: bigint }>(
     "ledger.captured",
@@ -126,7 +133,10 @@ export async function listingContext(
   return {
     known: referencesOf(known.filter((one) => !given.includes(one))),
     operations: new Set(known.map(({ id }) => id)),
-    seenBefore: new Set([...seen, ...given].flatMap(({ provider_ref: ref }) => (ref === null ? [] : [ref]))),
+    seenBefore: new Set([
+      ...seen.map(({ ref }) => ref),
+      ...given.flatMap(({ provider_ref: ref }) => (ref === null ? [] : [ref])),
+    ]),
     capturedMinor: payment?.captured ?? null,
   };
 }
