@@ -226,40 +226,42 @@ export async function paymentsWithNews(on: SqlRunner, effects: readonly Provider
 }
 
 /**
- * $1 rows, $2 milliseconds. Payments that nobody has read whole for that long, the longest unread first; they count as read now.
+ * $1 rows, $2 milliseconds, $3 milliseconds. Payments that nobody has read whole for $2, the longest unread first. They rest for $3, and do
+ * not count as read before somebody says that they were.
  */
 const TAKE_TO_COMPARE = `
-UPDATE payments p SET compared_at = countersign_now()
+UPDATE payments p SET compared_at = countersign_now() - ($2::bigint - $3::bigint) * interval '1 millisecond'
 FROM (
   SELECT id FROM payments WHERE compared_at <= countersign_now() - $2::bigint * interval '1 millisecond'
   ORDER BY compared_at, id LIMIT $1::int FOR NO KEY UPDATE SKIP LOCKED
 ) due
 WHERE p.id = due.id RETURNING p.payment_intent`;
 
-/** The next payments whose whole list is to be compared, each taken by one sweep. */
+/** The next payments whose whole list is to be compared, each taken by one sweep, which says how it went (`countCompared`). */
 export async function takeToCompare(
   on: SqlRunner,
-  options: { limit: number; unreadMs: number },
+  options: { limit: number; unreadMs: number; restMs: number },
 ): Promise<string[]> {
   const rows = await on.sql<{ payment_intent: string }>("ledger.take_to_compare", TAKE_TO_COMPARE, [
     options.limit,
     options.unreadMs,
+    options.restMs,
   ]);
   return rows.map(({ payment_intent }) => payment_intent);
 }
 
 /** $1 payments, $2 milliseconds. */
-const PUT_BACK = `
+const COUNT_COMPARED = `
 UPDATE payments SET compared_at = countersign_now() - $2::bigint * interval '1 millisecond' WHERE payment_intent = ANY ($1::text[])`;
 
-/** Payments that were taken to be compared and were not read: they count as unread for this long, in milliseconds. */
-export async function putBackToCompare(
+/** Payments that were taken count as unread for this long, in milliseconds; 0: they were read now. */
+export async function countCompared(
   on: SqlRunner,
   paymentIntents: readonly string[],
   unreadMs: number,
 ): Promise<void> {
   if (paymentIntents.length > 0)
-    await on.sql("ledger.put_back_to_compare", PUT_BACK, [paymentIntents, unreadMs]);
+    await on.sql("ledger.count_compared", COUNT_COMPARED, [paymentIntents, unreadMs]);
 }
 
 /** The currency that the provider shows on this payment and that cannot be counted in its own; null: there is none. */

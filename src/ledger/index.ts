@@ -28,12 +28,12 @@ export { type SealedVote, sealVote, UNSEALED_VOTE, voteHolds } from "./decision-
 export { recordElsewhere } from "./elsewhere.js";
 export {
   aliveAgainKey,
+  countCompared,
   countedElsewhere,
   knownDead,
   listingContext,
   otherCurrencyOn,
   paymentsWithNews,
-  putBackToCompare,
   seenAndNotListed,
   takeToCompare,
   unexplainedRefunds,

@@ -5,6 +5,7 @@ import type { OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { confirmedOnWord, getOperation, lastWord, openIncident } from "../ledger/index.js";
+import { alone } from "./alone.js";
 import type { MissingScope, ReconcileCtx } from "./context.js";
 import { closeShown, isShownAsAsked, NOT_SHOWN_SINCE } from "./shown-again.js";
 
@@ -41,14 +42,22 @@ export async function missingWords(ctx: ReconcileCtx, scope: MissingScope): Prom
   );
   let count = 0;
   for (const { id, word, told: before } of rows) {
-    const operation = await getOperation(ctx.db, id);
-    if (operation === null || !isConfirmedOnWord(operation)) continue;
-    const found = await lookFor(ctx, operation);
-    if (found.is !== "missing") continue;
     const key = before === 0 ? `missing:${id}:${word}` : `missing:${id}:${word}:${before + 1}`;
-    if (await told(ctx, operation, { word, key, says: found.says })) count += 1;
+    const missed = await alone(ctx, { operation: id }, () => isMissed(ctx, id, { word, key }));
+    if (missed.done && missed.value) count += 1;
   }
   return count;
+}
+
+async function isMissed(
+  ctx: ReconcileCtx,
+  id: OperationId,
+  { word, key }: { word: string; key: string },
+): Promise<boolean> {
+  const operation = await getOperation(ctx.db, id);
+  if (operation === null || !isConfirmedOnWord(operation)) return false;
+  const found = await lookFor(ctx, operation);
+  return found.is === "missing" && told(ctx, operation, { word, key, says: found.says });
 }
 
 /** $1 rows. Open findings of what still rests on that word, in no order: none waits behind one for which the provider does not answer. */

@@ -2,10 +2,11 @@
 import { effectEvidence, takeBack } from "../dispatch/index.js";
 import { fallsShort } from "../domain/as-asked.js";
 import { effectWords } from "../domain/effect-words.js";
-import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import { isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { confirmedOnWord, getOperation, openIncident } from "../ledger/index.js";
+import { alone } from "./alone.js";
 import type { MissingScope, ReconcileCtx } from "./context.js";
 import { missingWords } from "./missing-words.js";
 import { NOT_SHOWN_SINCE, noteShownAgain } from "./shown-again.js";
@@ -104,25 +105,35 @@ export async function missingEffects(
       signal,
     });
     if (signal.aborted) stopped.set(place, row.id);
-    // Where it cannot be asked for by its reference, the list that shows it otherwise is the provider's word.
-    const shown = reading.read === "failed" ? onList.get(row.provider_ref) : reading.effects[0];
-    if (reading.read === "failed" && shown === undefined) continue;
-    const operation = await getOperation(ctx.db, row.id);
-    if (operation?.status !== "CONFIRMED") continue;
-    if (shown !== undefined && !isDead(shown) && !fallsShort(operation, shown)) continue;
-    missing += 1;
-    if (shown !== undefined && (await tookBack(ctx, operation, shown))) continue;
-    await ctx.db.tx((tx) =>
-      openIncident(tx, ctx, {
-        kind: "missing_effect",
-        dedupeKey: row.told === 0 ? `missing:${row.id}` : `missing:${row.id}:${row.told + 1}`,
-        operationId: row.id,
-        paymentId: null,
-        detail: { providerRef: row.provider_ref, says: saidOf(operation, shown) },
-      }),
-    );
+    const found = await alone(ctx, { operation: row.id }, () => isMissed(ctx, row, { reading, onList }));
+    if (found.done && found.value) missing += 1;
   }
   return missing;
+}
+
+/** Whether the provider does not show it as it was asked for; then it is told. */
+async function isMissed(
+  ctx: ReconcileCtx,
+  row: { id: OperationId; provider_ref: string; told: number },
+  { reading, onList }: { reading: Listing; onList: ReadonlyMap<string, ProviderEffect> },
+): Promise<boolean> {
+  // Where it cannot be asked for by its reference, the list that shows it otherwise is the provider's word.
+  const shown = reading.read === "failed" ? onList.get(row.provider_ref) : reading.effects[0];
+  if (reading.read === "failed" && shown === undefined) return false;
+  const operation = await getOperation(ctx.db, row.id);
+  if (operation?.status !== "CONFIRMED") return false;
+  if (shown !== undefined && !isDead(shown) && !fallsShort(operation, shown)) return false;
+  if (shown !== undefined && (await tookBack(ctx, operation, shown))) return true;
+  await ctx.db.tx((tx) =>
+    openIncident(tx, ctx, {
+      kind: "missing_effect",
+      dedupeKey: row.told === 0 ? `missing:${row.id}` : `missing:${row.id}:${row.told + 1}`,
+      operationId: row.id,
+      paymentId: null,
+      detail: { providerRef: row.provider_ref, says: saidOf(operation, shown) },
+    }),
+  );
+  return true;
 }
 
 /** What the provider says instead of showing it as it was asked for. */

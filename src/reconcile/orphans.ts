@@ -16,14 +16,15 @@ import { isOperationId, type OperationId } from "../domain/ids.js";
 import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation, OperationStatus } from "../domain/operation.js";
 import {
+  countCompared,
   getOperation,
   openIncident,
   operationByProviderRef,
   paymentsWithNews,
-  putBackToCompare,
   takeToCompare,
   wasClosedKnowing,
 } from "../ledger/index.js";
+import { alone } from "./alone.js";
 import type { ReconcileCtx } from "./context.js";
 import { missingEffects } from "./missing.js";
 
@@ -44,6 +45,8 @@ const COMPARED_LIMIT = 50;
 const COMPARED_EVERY_MS = 24 * 3_600_000;
 /** One whose list could not be read has its turn again after this. */
 const UNREAD_AGAIN_MS = 3_600_000;
+/** Longer than a pass takes: what was taken by a process that died has its turn again after this. */
+const TAKEN_MS = 900_000;
 /** So many in a row that cannot be read are the provider's outage, in which a pass asks no further. */
 const UNREAD_IN_A_ROW = 2;
 
@@ -55,6 +58,8 @@ export interface SweepResult {
   readonly missing: number;
   /** Payments that were read whole in their turn. */
   readonly compared: number;
+  /** Effects and payments about which nothing could be written. */
+  readonly broken: number;
 }
 
 /** One pass over everything that the provider made within the window, and over some payments that were not read for long. */
@@ -73,7 +78,7 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     );
   const found =
     listing.read === "failed"
-      ? { effects: 0, orphans: 0, missing: 0 }
+      ? { effects: 0, orphans: 0, missing: 0, broken: 0 }
       : await compareRecent(ctx, clock.since, listing.effects);
   const inTurn = await compareInTurn(ctx);
   return {
@@ -82,34 +87,43 @@ export async function sweepOrphans(ctx: ReconcileCtx): Promise<SweepResult> {
     orphans: found.orphans + inTurn.orphans,
     missing: found.missing + inTurn.missing,
     compared: inTurn.compared,
+    broken: found.broken + inTurn.broken,
   };
 }
 
 /** Payments that were not read for longest. What could not be read keeps its turn, or has it again soon. */
 async function compareInTurn(
   ctx: ReconcileCtx,
-): Promise<Pick<SweepResult, "orphans" | "missing" | "compared">> {
-  const whole = await takeToCompare(ctx.db, { limit: COMPARED_LIMIT, unreadMs: COMPARED_EVERY_MS });
-  const result = { orphans: 0, missing: 0, compared: 0 };
+): Promise<Pick<SweepResult, "orphans" | "missing" | "compared" | "broken">> {
+  const whole = await takeToCompare(ctx.db, {
+    limit: COMPARED_LIMIT,
+    unreadMs: COMPARED_EVERY_MS,
+    restMs: TAKEN_MS,
+  });
+  const result = { orphans: 0, missing: 0, broken: 0 };
+  const read: string[] = [];
   const unread: string[] = [];
   let inARow = 0;
   let at = 0;
   for (; at < whole.length && inARow < UNREAD_IN_A_ROW; at += 1) {
     const paymentIntent = whole[at] ?? "";
-    const one = await comparePayment(ctx, paymentIntent);
-    if (one === null) {
+    const one = await alone(ctx, { paymentIntent }, () => comparePayment(ctx, paymentIntent));
+    if (!one.done || one.value === null) {
       unread.push(paymentIntent);
-      inARow += 1;
+      // What breaks here is no outage there.
+      if (one.done) inARow += 1;
+      else result.broken += 1;
       continue;
     }
     inARow = 0;
-    result.orphans += one.orphans;
-    result.missing += one.missing;
-    result.compared += 1;
+    read.push(paymentIntent);
+    result.orphans += one.value.orphans;
+    result.missing += one.value.missing;
   }
-  await putBackToCompare(ctx.db, unread, COMPARED_EVERY_MS - UNREAD_AGAIN_MS);
-  await putBackToCompare(ctx.db, whole.slice(at), COMPARED_EVERY_MS);
-  return result;
+  await countCompared(ctx.db, read, 0);
+  await countCompared(ctx.db, unread, COMPARED_EVERY_MS - UNREAD_AGAIN_MS);
+  await countCompared(ctx.db, whole.slice(at), COMPARED_EVERY_MS);
+  return { ...result, compared: read.length };
 }
 
 /** Everything that the provider made within the window. */
@@ -117,12 +131,18 @@ async function compareRecent(
   ctx: ReconcileCtx,
   since: Date,
   effects: readonly ProviderEffect[],
-): Promise<Pick<SweepResult, "effects" | "orphans" | "missing">> {
-  await tellOpen(ctx, effects);
+): Promise<Pick<SweepResult, "effects" | "orphans" | "missing" | "broken">> {
+  let broken = 0;
+  const tried = async <T>(about: Readonly<Record<string, string>>, work: () => Promise<T>) => {
+    const one = await alone(ctx, about, work);
+    if (!one.done) broken += 1;
+    return one.done ? one.value : null;
+  };
+  await tried({}, () => tellOpen(ctx, effects));
   let orphans = 0;
   const touched = new Set<string>();
   for (const effect of effects) {
-    if (!(await isOrphan(ctx, effect))) continue;
+    if ((await tried({ effect: effect.ref }, () => isOrphan(ctx, effect))) !== true) continue;
     orphans += 1;
     if (effect.kind === "refund") touched.add(effect.target);
   }
@@ -130,9 +150,10 @@ async function compareRecent(
   const refunds = effects.filter(({ kind }) => kind === "refund");
   for (const paymentIntent of await paymentsWithNews(ctx.db, refunds)) touched.add(paymentIntent);
   for (const paymentIntent of touched) {
-    await refreshBalance(ctx, { paymentIntent, providerSubscription: null });
+    await tried({ paymentIntent }, () => refreshBalance(ctx, { paymentIntent, providerSubscription: null }));
   }
-  return { effects: effects.length, orphans, missing: await missingEffects(ctx, { since }, effects) };
+  const missing = await tried({}, () => missingEffects(ctx, { since }, effects));
+  return { effects: effects.length, orphans, missing: missing ?? 0, broken };
 }
 
 /** One payment's whole list, held against everything that we have of it; null: it could not be read. */

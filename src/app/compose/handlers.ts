@@ -182,8 +182,8 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "orphans",
       everyMs: reconcileEveryMs * RECONCILE_PASSES_PER_SWEEP,
       pass: async () => {
-        const { read } = await sweepOrphans(contexts.reconcile);
-        parts.metrics.booksCompared(read ? "read" : "unread");
+        const { read, broken } = await sweepOrphans(contexts.reconcile);
+        parts.metrics.booksCompared(read && broken === 0 ? "read" : "unread");
       },
     },
     {
