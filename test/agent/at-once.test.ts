@@ -11,26 +11,14 @@ import { armFailpoint, disarmFailpoints } from "../../src/domain/failpoints.js";
 import type { RunId } from "../../src/domain/ids.js";
 import { eventsOf, getOperation } from "../../src/ledger/index.js";
 import { leaseRun, requestCancel } from "../../src/runs/index.js";
-import { byTurn, says, uses } from "../support/messages-stub.js";
-import { look, loopSuite, refund } from "./support/suite.js";
+import { heldRefund, loopSuite } from "./support/suite.js";
 
 const suite = loopSuite();
 afterEach(() => disarmFailpoints());
 
 /** A run whose only write waits for one supervisor. */
 async function held() {
-  const world = await suite.start();
-  suite.stub.script(
-    byTurn(
-      () => uses(look("ORD-10042")),
-      () => uses(refund("ORD-10042", 18_000)),
-      () => says("Done."),
-    ),
-  );
-  const { runId } = await world.fileConfirmed("ORD-10042 arrived torn, £180.00 back");
-  await world.pump();
-  const [approval] = await world.pending();
-  if (approval === undefined) throw new Error("nothing is pending");
+  const { world, runId, approval } = await heldRefund(suite);
   const woken: string[] = [];
   const agent = {
     ...world.ctx,

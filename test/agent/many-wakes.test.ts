@@ -2,24 +2,12 @@
 import { expect, test } from "vitest";
 import { attendOne } from "../../src/approvals/index.js";
 import { drive as driveOperation } from "../../src/dispatch/index.js";
-import { byTurn, says, uses } from "../support/messages-stub.js";
-import { look, loopSuite, refund } from "./support/suite.js";
+import { heldRefund, loopSuite } from "./support/suite.js";
 
 const suite = loopSuite();
 
 test("a held refund is woken a hundred times before and after its approval, and leaves once", async () => {
-  const world = await suite.start();
-  suite.stub.script(
-    byTurn(
-      () => uses(look("ORD-10042")),
-      () => uses(refund("ORD-10042", 18_000)),
-      () => says("Done."),
-    ),
-  );
-  const { runId } = await world.fileConfirmed("ORD-10042 arrived torn, £180.00 back");
-  await world.pump();
-  const [approval] = await world.pending();
-  if (approval === undefined) throw new Error("nothing is pending");
+  const { world, runId, approval } = await heldRefund(suite);
   const wakes = () =>
     Promise.all(
       Array.from({ length: 100 }, async () => {

@@ -7,20 +7,18 @@ import { moveClock } from "../approvals/steps.js";
 import { form } from "../ops/forms.js";
 import { expectStatus, type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
 import { withPaymentsSandbox } from "../payments/support.js";
+import { countersOf } from "../support/counters.js";
 import { withDatabase } from "../support/database.js";
 
 const database = withDatabase();
 const payments = withPaymentsSandbox();
 const build = withOpsWorld(payments);
+const { posts, committed } = countersOf(database, payments);
 let w: OpsWorld;
 
 beforeEach(async () => {
   w = await build(database.db);
 });
-
-const posts = async (): Promise<number> =>
-  (await payments.sandbox.control.requests({ method: "POST", path: "/v1/refunds" })).length;
-const committed = async (): Promise<number> => (await payments.sandbox.control.counts()).committed;
 
 /** Nothing of it was done, and two people have said that it is sent once more. */
 async function authorised(): Promise<Operation> {

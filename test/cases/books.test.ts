@@ -4,6 +4,7 @@ import type { OperationId } from "../../src/domain/ids.js";
 import { sweepOrphans } from "../../src/reconcile/index.js";
 import { readOperation } from "../../src/slack/views/operation.js";
 import { SECRET_KEY, withPaymentsSandbox } from "../payments/support.js";
+import { countersOf } from "../support/counters.js";
 import { withDatabase } from "../support/database.js";
 import { foreignRefund } from "../support/ledger-world.js";
 import { type CaseWorld, withCaseWorld } from "./case-world.js";
@@ -11,6 +12,7 @@ import { type CaseWorld, withCaseWorld } from "./case-world.js";
 const database = withDatabase();
 const payments = withPaymentsSandbox();
 const build = withCaseWorld(payments);
+const { incidents } = countersOf(database, payments);
 let w: CaseWorld;
 
 beforeEach(async () => {
@@ -39,11 +41,6 @@ async function refundUnder(operationId: string, amount: number): Promise<void> {
 const elsewhere = async (): Promise<bigint | undefined> =>
   (await database.db.sql<{ sum: bigint }>(undefined, "SELECT refunded_elsewhere AS sum FROM payments"))[0]
     ?.sum;
-
-const incidents = async (): Promise<string[]> =>
-  (await database.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents ORDER BY kind")).map(
-    (row) => row.kind,
-  );
 
 describe("an effect at the provider that no operation here made", () => {
   it("is one incident however often it is seen, and its amount is gone from the payment", async () => {

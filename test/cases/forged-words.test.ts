@@ -19,12 +19,14 @@ import { form } from "../ops/forms.js";
 import { type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { writeByHand } from "../support/by-hand.js";
+import { countersOf } from "../support/counters.js";
 import { withDatabase } from "../support/database.js";
 import { SEALS } from "../support/ledger-world.js";
 
 const database = withDatabase({ poolSize: 12 });
 const payments = withPaymentsSandbox();
 const build = withOpsWorld(payments);
+const { posts, committed, incidents } = countersOf(database, payments);
 
 /** As in the product, where every start tells the log which policy is in force. */
 const TOLD = sealsWith({ secret: "the secret of the tests" });
@@ -44,13 +46,6 @@ beforeEach(async () => {
   forgedOps = opsUseCases({ ...w.ctx, ledger: { ...w.ctx.ledger, seals: FORGED } });
 });
 
-const posts = async (): Promise<number> =>
-  (await payments.sandbox.control.requests({ method: "POST", path: "/v1/refunds" })).length;
-const committed = async (): Promise<number> => (await payments.sandbox.control.counts()).committed;
-const incidents = async (): Promise<string[]> =>
-  (await database.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents ORDER BY kind")).map(
-    ({ kind }) => kind,
-  );
 const reserved = async (): Promise<number> => {
   const [row] = await database.db.sql<{ sum: number }>(
     undefined,

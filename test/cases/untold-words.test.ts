@@ -25,12 +25,14 @@ import { form } from "../ops/forms.js";
 import { type OpsWorld, withOpsWorld } from "../ops/ops-world.js";
 import { withPaymentsSandbox } from "../payments/support.js";
 import { writeByHand } from "../support/by-hand.js";
+import { countersOf } from "../support/counters.js";
 import { withDatabase } from "../support/database.js";
 import { SEALS } from "../support/ledger-world.js";
 
 const database = withDatabase({ poolSize: 12 });
 const payments = withPaymentsSandbox();
 const build = withOpsWorld(payments);
+const { posts, committed, incidents } = countersOf(database, payments);
 const CLERK_POLICY = POLICY.replace("auto:  { GBP: 5000,", "auto:  { GBP: 90000,");
 const COOLING_POLICY = POLICY.replace(
   "totals: []",
@@ -47,14 +49,6 @@ beforeEach(async () => {
 
 const byHand = (id: string | null, ...statements: readonly string[]): Promise<void> =>
   writeByHand(database.db, id, ...statements);
-
-const posts = async (): Promise<number> =>
-  (await payments.sandbox.control.requests({ method: "POST", path: "/v1/refunds" })).length;
-const committed = async (): Promise<number> => (await payments.sandbox.control.counts()).committed;
-const incidents = async (): Promise<string[]> =>
-  (await database.db.sql<{ kind: string }>(undefined, "SELECT kind FROM incidents ORDER BY kind")).map(
-    ({ kind }) => kind,
-  );
 
 async function parked(): Promise<Operation> {
   payments.sandbox.control.arm({ kind: "drop_before_commit" });

@@ -39,17 +39,20 @@ async function health(): Promise<string> {
   return JSON.stringify(opsHealth(view, new Date(0)).blocks);
 }
 
+/** Health tells times to the minute. */
+const minute = (at: Date): string => localTime(new Date(Math.floor(at.getTime() / 60_000) * 60_000));
+
 describe("what is cooling off", () => {
   it("stands in the list and in health with the time before which it is not sent", async () => {
     const first = await w.prepared(6_000n);
     expect(await health()).not.toContain("Cooling off");
     expect(await listed()).not.toContain("cooling off");
     const firstAt = await rests(first, 10);
-    expect(await health()).toContain(`Cooling off: 1 operation, not sent before ${localTime(firstAt)}.`);
+    expect(await health()).toContain(`Cooling off: 1 operation, not sent before ${minute(firstAt)}.`);
     const last = await w.prepared(7_000n);
     const lastAt = await rests(last, 20);
     expect(await health()).toContain(
-      `Cooling off: 2 operations, the first not sent before ${localTime(firstAt)}, the last not before ${localTime(lastAt)}.`,
+      `Cooling off: 2 operations, the first not sent before ${minute(firstAt)}, the last not before ${minute(lastAt)}.`,
     );
     const lines = await listed();
     for (const at of [firstAt, lastAt])

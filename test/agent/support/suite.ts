@@ -1,8 +1,18 @@
 /** What every file about the loop sets up: database, provider, stand-in model, world; and that the history was never refused. */
 import { afterEach, beforeEach, expect } from "vitest";
+import type { Approval } from "../../../src/domain/approval.js";
+import type { RunId } from "../../../src/domain/ids.js";
 import { withPaymentsSandbox } from "../../payments/support.js";
 import { type TestDatabase, withDatabase } from "../../support/database.js";
-import { type Block, type MessagesStub, startMessagesStub, use } from "../../support/messages-stub.js";
+import {
+  type Block,
+  byTurn,
+  type MessagesStub,
+  says,
+  startMessagesStub,
+  use,
+  uses,
+} from "../../support/messages-stub.js";
 import { type AgentWorld, agentWorld, stockShop, stubPlanner, type WorldOptions } from "./world.js";
 
 export interface Suite {
@@ -70,3 +80,26 @@ export const refund = (order: string, minor: number, reason = "it arrived broken
     amount_minor: minor,
     reason,
   });
+
+export interface HeldRun {
+  readonly world: AgentWorld;
+  readonly runId: RunId;
+  readonly approval: Approval;
+}
+
+/** A run whose only write, a refund of £180.00, waits for one supervisor. */
+export async function heldRefund(suite: Suite): Promise<HeldRun> {
+  const world = await suite.start();
+  suite.stub.script(
+    byTurn(
+      () => uses(look("ORD-10042")),
+      () => uses(refund("ORD-10042", 18_000)),
+      () => says("Done."),
+    ),
+  );
+  const { runId } = await world.fileConfirmed("ORD-10042 arrived torn, £180.00 back");
+  await world.pump();
+  const [approval] = await world.pending();
+  if (approval === undefined) throw new Error("nothing is pending");
+  return { world, runId, approval };
+}
