@@ -1,7 +1,9 @@
 /** Sentences about approvals that threads, cards and tool results share. Money always with its currency. */
+
 import type { Change } from "./approval.js";
 import { assertNever } from "./assert-never.js";
 import { formatMoney } from "./money.js";
+import { capital } from "./text/capital.js";
 import { counted } from "./text/counted.js";
 
 /** What changed, as one plain sentence. Names of people stay user ids: whoever shows it renders them. */
@@ -53,8 +55,6 @@ export const beyondWords = (leftMinor: bigint, currency: string): string =>
   leftMinor < 0n
     ? `: ${formatMoney({ amountMinor: -leftMinor, currency })} more than was paid is refunded or set aside`
     : "";
-
-const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 /** All changes in one text; empty for none. A balance that the policy's own sentence tells is not told beside it. */
 export function changesText(changes: readonly Change[]): string {

@@ -48,6 +48,13 @@ export const RESERVING: ReadonlySet<OperationStatus> = new Set([
   "QUARANTINED",
 ]);
 
+/** Sent, and nobody knows yet what came of it: what a person may resolve. */
+export const OPEN_OUTCOMES: ReadonlySet<OperationStatus> = new Set([
+  "OUTCOME_UNKNOWN",
+  "RECONCILING",
+  "QUARANTINED",
+]);
+
 /** What can happen to an operation. The comment behind each names who may say so. */
 export const OPERATION_EVENTS = [
   "release", // votes complete, world and policy agree (reserves)

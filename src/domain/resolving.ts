@@ -10,7 +10,7 @@
  */
 import type { EffectContract } from "./contract.js";
 import type { Evidence } from "./evidence.js";
-import type { OperationStatus } from "./operation.js";
+import { OPEN_OUTCOMES, type OperationStatus } from "./operation.js";
 import { type AttemptFact, inflightBoundPassed, keyIsSafe, provenNotExecuted } from "./recovery.js";
 
 /** Result code of what a person closed knowing that the provider had made something else. */
@@ -44,10 +44,8 @@ export type Resolving =
   | { readonly possible: true; readonly people: 1 | 2 }
   | { readonly possible: false; readonly code: ResolvingRefusal };
 
-const OPEN: ReadonlySet<OperationStatus> = new Set(["OUTCOME_UNKNOWN", "RECONCILING", "QUARANTINED"]);
-
 export function judgeResolving(input: ResolvingInput): Resolving {
-  if (!OPEN.has(input.status)) return { possible: false, code: "wrong_state" };
+  if (!OPEN_OUTCOMES.has(input.status)) return { possible: false, code: "wrong_state" };
   return input.verb === "confirm" ? judgeConfirm(input) : judgeWithoutEffect(input);
 }
 

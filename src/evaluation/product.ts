@@ -2,6 +2,7 @@
  * The product's ledger, dispatch and reconciler in this process, on a real database and a real wire, for one worker's life. What
  * lies outside is played: people who are who they say, cards that are remembered instead of posted.
  */
+
 import type { ApprovalsContext } from "../approvals/index.js";
 import type { EffectContract } from "../domain/contract.js";
 import { contractBook } from "../domain/contracts.js";
@@ -16,6 +17,7 @@ import type { LedgerCtx, LedgerTiming } from "../ledger/index.js";
 import { activePolicy, makeJudge } from "../policy/index.js";
 import type { ReconcileCtx } from "../reconcile/index.js";
 import { runsShowing } from "../runs/index.js";
+import { silent } from "./silent.js";
 
 /** The product's own defaults (README, variables), except the deadline of a call, which each episode chooses. */
 export const PRODUCT_TIMING: Omit<LedgerTiming, "providerTimeoutMs"> = {
@@ -56,13 +58,9 @@ export function inProcessProduct(parts: ProductParts): ReconcileCtx {
     tx.afterCommit(() => parts.onCard(subject));
   };
   const notices: Notices<Tx> = {
+    ...silent,
     touch: card,
-    follow: async () => {},
     repost: card,
-    switchTurned: async () => {},
-    thread: async () => {},
-    ops: async () => {},
-    approvers: async () => {},
   };
   const ledger: LedgerCtx = {
     db,

@@ -9,7 +9,7 @@ import { contractBook } from "../domain/contracts.js";
 import { type Evidence, effectsOf, type ProviderEffect } from "../domain/evidence.js";
 import { type Frozen, frozenReason } from "../domain/frozen.js";
 import { rejectionRemark } from "../domain/named-evidence.js";
-import type { Operation } from "../domain/operation.js";
+import { OPEN_OUTCOMES, type Operation } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { quarantineCode, quarantineThen, quarantineWords } from "../domain/quarantine-words.js";
@@ -316,18 +316,12 @@ export const mayStillCommit = (
 
 /** The three verbs as they stand now, with the reason. Empty for an operation that a person cannot resolve. */
 export function verbViews(view: Explained, policy: Policy): readonly VerbView[] {
-  if (!RESOLVABLE.has(view.operation.status)) return [];
+  if (!isResolvable(view.operation.status)) return [];
   return (["confirm", "reject", "retry"] as const).map((verb) => verbView(verb, view, policy));
 }
 
-const RESOLVABLE: ReadonlySet<Operation["status"]> = new Set([
-  "OUTCOME_UNKNOWN",
-  "RECONCILING",
-  "QUARANTINED",
-]);
-
 /** States in which the three verbs mean something. */
-export const isResolvable = (status: Operation["status"]): boolean => RESOLVABLE.has(status);
+export const isResolvable = (status: Operation["status"]): boolean => OPEN_OUTCOMES.has(status);
 
 function verbView(verb: ResolveVerb, view: Explained, policy: Policy): VerbView {
   const { operation, contract } = view;

@@ -4,6 +4,7 @@ import { formatMoney } from "../domain/money.js";
 import { type Operation, stateWords } from "../domain/operation.js";
 import { unknownSinceLabel } from "../domain/quarantine-words.js";
 import { counted } from "../domain/text/counted.js";
+import { listOf } from "../domain/text/list-of.js";
 import { utcTime } from "../domain/text/utc-time.js";
 import type { HealthView } from "./types.js";
 
@@ -42,7 +43,7 @@ function healthTitle({ parts, frozen: switches, counts, openIncidents }: HealthV
   const frozen = switches.filter((state) => state.frozen);
   const held = frozen.some(({ kind }) => kind === "all")
     ? frozenWords("all")
-    : andList(frozen.map(({ kind }) => frozenWords(kind)));
+    : listOf(frozen.map(({ kind }) => frozenWords(kind)));
   const parked = counts.QUARANTINED ?? 0;
   const waits = [
     ...(parked === 0 ? [] : [`${counted(parked, "operation")} with a person`]),
@@ -54,10 +55,6 @@ function healthTitle({ parts, frozen: switches, counts, openIncidents }: HealthV
   const rest = whole ? "All parts are there" : "The parts that were looked at are there";
   return [...before, ...(away ? [] : [rest])].join(". ");
 }
-
-/** "A, B and C". */
-const andList = (items: readonly string[]): string =>
-  items.length <= 1 ? (items[0] ?? "") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 
 /** "1 quarantined, 2 outcome unknown". */
 export function countsText(counts: HealthView["counts"]): string {

@@ -4,7 +4,6 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import pg from "pg";
 import { hostEnvironment } from "../../config/host.js";
 import { environment } from "../../config/index.js";
 import { type OpenDb, openDb } from "../../db/connect.js";
@@ -18,6 +17,7 @@ import { prepareShop } from "../demo/seed.js";
 import { startWorld, type World } from "../demo/world.js";
 import { complain } from "../output.js";
 import { systemClock } from "../system.js";
+import { execute } from "./throw-away.js";
 
 export interface BenchWorld {
   readonly world: World;
@@ -232,14 +232,4 @@ async function machineLine(db: OpenDb): Promise<string> {
   const memory = (os.totalmem() / 2 ** 30).toFixed(0);
   const load = os.loadavg()[0]?.toFixed(1);
   return `${processors.length} × ${processors[0]?.model.trim() ?? "unknown"}, ${memory} GB, load ${load}, Node ${process.version}, PostgreSQL ${server?.version ?? "?"}`;
-}
-
-async function execute(url: string, statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

@@ -97,7 +97,8 @@ async function onServer<T>(adminUrl: string, work: (databases: ThrowAway) => Pro
   }
 }
 
-async function execute(url: string, statements: readonly string[]): Promise<void> {
+/** Runs statements one after the other on a connection of its own. */
+export async function execute(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -1,3 +1,5 @@
+import { capital } from "./capital.js";
+
 /** It ends already: with a stop, or with one inside the quotation or brackets at its end. */
 const ENDED = /[.!?…]["'”’)\]]*$/u;
 
@@ -8,6 +10,6 @@ const PLAIN_WORD = /^[a-z]+(?=[\s,;]|$)/u;
  * A text that may lack its capital and its full stop, as a sentence of its own: `offer 2,000."` has one. Nothing stays nothing.
  */
 export function asSentence(text: string): string {
-  const trimmed = text.trim().replace(PLAIN_WORD, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+  const trimmed = text.trim().replace(PLAIN_WORD, capital);
   return trimmed === "" || ENDED.test(trimmed) ? trimmed : `${trimmed}.`;
 }

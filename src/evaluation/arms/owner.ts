@@ -1,7 +1,9 @@
 /** The run and the ticket in whose name the matrix asks. */
+
 import type { RunId, TicketId } from "../../domain/ids.js";
 import { fileTicket, type RunsCtx, startRunIn } from "../../runs/index.js";
 import type { World } from "../faults/world.js";
+import { silent } from "../silent.js";
 
 export interface Owner {
   readonly runId: RunId;
@@ -17,15 +19,7 @@ export async function fileOwner(
     db: world.db,
     ids: world.ports.ids,
     wake: async () => {},
-    notices: {
-      touch: async () => {},
-      follow: async () => {},
-      repost: async () => {},
-      switchTurned: async () => {},
-      thread: async () => {},
-      ops: async () => {},
-      approvers: async () => {},
-    },
+    notices: silent,
     identify: async () => [],
     newRuns: {
       planner: "code",

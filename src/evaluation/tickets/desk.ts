@@ -2,6 +2,7 @@
  * A desk for one ticket: the whole product in this process on a database of its own, the payments sandbox behind the real client,
  * people who file, confirm and decide. Only Slack is missing: what it would show stays in the rows.
  */
+
 import { type AgentCtx, driveRun, type Planner } from "../../agent/index.js";
 import { type ApprovalsContext, decide, listPending } from "../../approvals/index.js";
 import { clockOffset, setClockOffset } from "../../db/clock.js";
@@ -20,6 +21,7 @@ import { type ReconcileCtx, reconcileDue } from "../../reconcile/index.js";
 import { confirmBinding, fileTicket, type RunsCtx, type RunView, viewRun } from "../../runs/index.js";
 import { importShop } from "../../shop/index.js";
 import { APPROVERS, evaluationPeople } from "../people.js";
+import { silent } from "../silent.js";
 
 /** What the command or the test hands in. */
 export interface DeskPorts {
@@ -107,17 +109,6 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
     },
   };
 }
-
-/** Nobody reads along. */
-export const silent: Notices<Tx> = {
-  touch: async () => {},
-  follow: async () => {},
-  repost: async () => {},
-  switchTurned: async () => {},
-  thread: async () => {},
-  ops: async () => {},
-  approvers: async () => {},
-};
 
 async function file(ctx: RunsCtx, asked: Asked): Promise<RunId | null> {
   const customerId = asked.customer === undefined ? null : await customerIdOf(ctx.db, asked.customer);

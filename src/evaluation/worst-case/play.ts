@@ -2,6 +2,7 @@
  * Plays a hostile planner through the real loop, gate, ledger, dispatch and approvals on a real database, against the payments
  * sandbox, with honest tickets beside it; then counts from outside.
  */
+
 import { scriptedPlanner } from "../../agent/index.js";
 import { clockOffset, dbNow, setClockOffset } from "../../db/clock.js";
 import type { RunId } from "../../domain/ids.js";
@@ -14,7 +15,8 @@ import { type PaymentsControl, startPaymentsSandbox } from "../../sandbox/paymen
 import { importShop } from "../../shop/index.js";
 import { workUntilRest } from "../crew.js";
 import { seededRandom } from "../faults/random.js";
-import { customerIdOf, type Desk, type DeskPorts, openDesk, silent } from "../tickets/desk.js";
+import { silent } from "../silent.js";
+import { customerIdOf, type Desk, type DeskPorts, openDesk } from "../tickets/desk.js";
 import { seedProvider } from "../tickets/evaluate.js";
 import { type Case, honestCase, hostileCase } from "./cases.js";
 import { type HostileCase, hostilePlanner } from "./hostile-planner.js";

@@ -16,7 +16,9 @@ import { wordAlone } from "../../domain/named-evidence.js";
 import { stateWords } from "../../domain/operation.js";
 import { CUSTOMER_UNCONFIRMED } from "../../domain/policy/rules-order.js";
 import { durationText } from "../../domain/policy/text.js";
+import { uncapital } from "../../domain/text/capital.js";
 import { cutText } from "../../domain/text/cut.js";
+import { listOf } from "../../domain/text/list-of.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import type { Ticket } from "../../runs/index.js";
@@ -35,7 +37,7 @@ import {
   withinLimits,
 } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime, withLocalTimes } from "../text/time.js";
 import { changedSinceBlocks, changedSinceText, changeLines } from "./changes.js";
 import { frozenSentence, frozenSince, frozenText, heldBackBy } from "./frozen.js";
@@ -460,7 +462,7 @@ export function voidedBecause({ binding, endCode, endDetail }: Approval): string
 function insteadSentence(instead: OperationFacts | null): string {
   if (instead === null) return "It is judged anew; the ticket's thread tells what comes of it.";
   const what = whatOf(instead);
-  const again = `It was asked for again as the ${what.charAt(0).toLowerCase()}${what.slice(1)}`;
+  const again = `It was asked for again as the ${uncapital(what)}`;
   if (instead.status === "AWAITING_APPROVAL")
     return `${again} and is held for another reason; its own card asks.`;
   const alone = !ENDED_UNSENT.has(instead.status) && instead.approvedBy.length === 0;

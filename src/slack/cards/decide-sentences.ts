@@ -1,11 +1,13 @@
 /** The sentence that answers a click on an approval: the reason, and how things stand now. Mrkdwn, everything foreign escaped. */
+
 import type { ApprovalStanding, DecideOutcome, DecisionWhoWhen } from "../../approvals/index.js";
 import type { Approval } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
-import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { listOf } from "../../domain/text/list-of.js";
+import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
 import { frozenSince } from "./frozen.js";

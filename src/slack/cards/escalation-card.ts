@@ -1,10 +1,12 @@
 /** On-call is asked to look after an approval that nobody decides; once it is over, the same message says how it ended. */
+
 import { decisionOf } from "../../approvals/index.js";
 import type { Approval } from "../../domain/approval.js";
 import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
+import { listOf } from "../../domain/text/list-of.js";
 import { type Message, note, ours } from "../blocks/build.js";
-import { escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { voidedWords } from "./approval-card.js";
 import { whatOf } from "./sentences.js";

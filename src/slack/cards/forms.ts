@@ -3,6 +3,7 @@
 import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
 import { currencyExponent } from "../../domain/money.js";
+import { capital } from "../../domain/text/capital.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
 import {
   type IncidentRow,
@@ -440,7 +441,7 @@ function endOf(operation: OperationFacts): string {
   const what = `${whatOf(operation)}: `;
   if (!said.startsWith(what)) return resultOf(operation);
   const end = said.slice(what.length);
-  return `${end.charAt(0).toUpperCase()}${end.slice(1)}`;
+  return capital(end);
 }
 
 const PART_MAX = 2_000;

@@ -1,7 +1,9 @@
 /** The card of an incident: what was found, whose it is, what to do about it. */
+
 import type { KnownBlock } from "@slack/types";
 import { beyondWords, leftWords } from "../../domain/approval-words.js";
 import { assertNever } from "../../domain/assert-never.js";
+import { capital, uncapital } from "../../domain/text/capital.js";
 import { ACTIONS } from "../actions.js";
 import {
   actions,
@@ -147,9 +149,6 @@ function decideFirst({ undecided }: IncidentView): string {
   return `Decide first: ${named.join("; ")}${more}. ${is}. Ask who made the refund: made for that ticket, *Confirm committed* with its reference; made for another, *Reject*.`;
 }
 
-/** As the rest of a sentence. */
-const uncapital = (sentence: string): string => `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
-
 /** What the commands take, small: whoever is tired reads the rest first. */
 const idsOf = ({ id, operation }: IncidentView): string[] =>
   [id, ...(operation === null ? [] : [operation.id])].map((one) => `\`${escapeText(one)}\``);
@@ -264,7 +263,7 @@ const ON_WORD: Readonly<Partial<Record<IncidentKind, Rest>>> = {
 /** "Duplicate effect", as lists name it. */
 export const incidentTitle = (kind: IncidentKind): string => {
   const { title } = incidentWords(kind);
-  return `${title.charAt(0).toUpperCase()}${title.slice(1)}`;
+  return capital(title);
 };
 
 interface IncidentWords {

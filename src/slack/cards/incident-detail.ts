@@ -1,9 +1,11 @@
 /** The facts of an incident as label and value: money with its currency, lists as people read them, each said once. Pure. */
+
 import { z } from "zod";
 import { assertNever } from "../../domain/assert-never.js";
 import type { JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
 import { stateWords } from "../../domain/operation.js";
+import { capital } from "../../domain/text/capital.js";
 import { type IncidentKind, LEFT_THEN, POLICY_LABEL } from "./incident-card.js";
 
 /** Keys whose values are minor units. */
@@ -173,5 +175,5 @@ function words(key: string): string {
   const spaced = key
     .replace(/_/gu, " ")
     .replace(/([a-z])([A-Z])/gu, (_all, a: string, b: string) => `${a} ${b.toLowerCase()}`);
-  return `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}`;
+  return capital(spaced);
 }

@@ -1,4 +1,5 @@
 /** Cards of the ops channel: an operation in quarantine, the second person's question, a thaw that waits. */
+
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { onWord, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
@@ -9,6 +10,7 @@ import {
   quarantineWords,
   unknownSinceLabel,
 } from "../../domain/quarantine-words.js";
+import { listOf } from "../../domain/text/list-of.js";
 import {
   type AttemptFacts,
   type FreezeKind,
@@ -33,7 +35,7 @@ import {
   theirs,
   withinLimits,
 } from "../blocks/build.js";
-import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { frozenSince } from "./frozen.js";

@@ -8,6 +8,7 @@ import { type Operation, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
+import { listOf } from "../../domain/text/list-of.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import type {
   ApprovalsView,
@@ -35,7 +36,7 @@ import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { messageLink } from "../text/link.js";
-import { actorName, escapeText, escapeWithin, listOf, mentionUser, oneLine, withRef } from "../text/safe.js";
+import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
 import { frozenSince } from "./frozen.js";

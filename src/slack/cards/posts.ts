@@ -5,6 +5,7 @@ import type { Approval } from "../../domain/approval.js";
 import type { TicketId } from "../../domain/ids.js";
 import type { OpsMessage } from "../../domain/ports/notices.js";
 import { headOf } from "../../domain/text/cut.js";
+import { listOf } from "../../domain/text/list-of.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import type { ResolutionVerb } from "../../ops/index.js";
 import type { Run } from "../../runs/index.js";
@@ -13,7 +14,7 @@ import { actions, type Message, note, ours, theirs, withinLimits } from "../bloc
 import { LIMITS } from "../limits.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { ticketLink } from "../text/link.js";
-import { actorName, clean, escapeText, escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { actorName, clean, escapeText, escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { withLocalTimes } from "../text/time.js";
 import { confirmedLine, voidedBecause, voidedWords } from "./approval-card.js";
 import { changeSentence } from "./changes.js";

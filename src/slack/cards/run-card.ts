@@ -8,6 +8,7 @@ import type { Json } from "../../domain/json.js";
 import { ENDED } from "../../domain/operation.js";
 import { isRunEnd, type RunState } from "../../domain/run.js";
 import { factsOnly } from "../../domain/text/advice.js";
+import { uncapital } from "../../domain/text/capital.js";
 import { cutText } from "../../domain/text/cut.js";
 import type { RunView, ToolCall, Turn } from "../../runs/index.js";
 import { ACTIONS } from "../actions.js";
@@ -35,7 +36,7 @@ export function runCard(card: RunCardView, workspace: string | null = null): Mes
   const ended = isRunEnd(run.state);
   const title = runTitleOf(run.state, [...card.operations.values()]);
   const switches = ended ? [] : heldBack(card);
-  const frozen = switches.map(({ kind }) => lowered(frozenWords(kind))).join(", ");
+  const frozen = switches.map(({ kind }) => uncapital(frozenWords(kind))).join(", ");
   // What ended it, and the planner's last words, stand in messages of their own by then.
   const words = ended ? null : lastWords(turns);
   const added = notes.filter((one) => !one.author.startsWith("system:")).length;
@@ -89,8 +90,6 @@ function heldBack({ operations }: RunCardView): readonly Frozen[] {
   const switches = [...operations.values()].map(heldBackBy).filter((one) => one !== null);
   return [...new Map(switches.map((one) => [one.kind, one])).values()];
 }
-
-const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 export function runTitle(state: RunState): string {
   switch (state) {

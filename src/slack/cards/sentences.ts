@@ -14,6 +14,7 @@ import { onWord } from "../../domain/named-evidence.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
+import { uncapital } from "../../domain/text/capital.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import type { TicketPlace } from "../text/link.js";
@@ -124,7 +125,6 @@ export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriod
 
 /** Of what only the freeze switch holds back. */
 export const FROZEN = "Not sent: sending is frozen until on-call turns it on again.";
-const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1);
 
 /** Frozen, and something may still come to be sent. */
 export const isHeldBack = ({ frozen, status }: Pick<OperationFacts, "frozen" | "status">): boolean =>
@@ -144,7 +144,7 @@ export function standingOf(operation: OperationFacts): string {
     case "RECONCILING":
       return "sent, outcome not known yet, being checked";
     case "QUARANTINED":
-      return `${lowered(quarantineTitle(operation.quarantineReason))}, with on-call`;
+      return `${uncapital(quarantineTitle(operation.quarantineReason))}, with on-call`;
     case "CONFIRMED":
       return done("done", operation.result);
     case "REJECTED":
@@ -174,7 +174,7 @@ export function outcomeOf(operation: OperationFacts): string {
       return `${what}: waits for an approval. Nothing has been sent.`;
     case "PREPARED":
       return operation.frozen !== null
-        ? `${what}: ${lowered(FROZEN)}`
+        ? `${what}: ${uncapital(FROZEN)}`
         : `${what}: not sent${whenSent(operation)}.`;
     case "DISPATCHED":
       return `${what}: sent, the answer is not there yet.`;
@@ -183,14 +183,14 @@ export function outcomeOf(operation: OperationFacts): string {
       return `${what}: sent, but the outcome is not known yet. It is being checked${countsAsSpent(operation)}.`;
     case "QUARANTINED": {
       const known = quarantineKnown(operation.quarantineReason);
-      return `${what}: ${lowered(known ?? "The outcome cannot be established automatically.")} On-call has the case${countsAsSpent(operation)}.`;
+      return `${what}: ${uncapital(known ?? "The outcome cannot be established automatically.")} On-call has the case${countsAsSpent(operation)}.`;
     }
     case "CONFIRMED":
       return confirmed(operation);
     case "REJECTED":
       // Of what the provider made instead, the detail speaks, and it begins with what was not done.
       if (isMadeDifferently(operation))
-        return `${what}: ${lowered(detailOf(operation) ?? "not carried out as asked.")}`;
+        return `${what}: ${uncapital(detailOf(operation) ?? "not carried out as asked.")}`;
       // What rests on people's word proves nothing of the money.
       if (onWord(operation.result) !== null) return `${done(`${what}: not carried out`, operation.result)}.`;
       return join([

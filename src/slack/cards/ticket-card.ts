@@ -1,7 +1,8 @@
 /** The message that carries a form's ticket: who filed it, and what they wrote. */
+import { listOf } from "../../domain/text/list-of.js";
 import type { Ticket } from "../../runs/index.js";
 import { type Message, note, ours, withinLimits } from "../blocks/build.js";
-import { escapeWithin, listOf, mentionUser, oneLine } from "../text/safe.js";
+import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { longText } from "./posts.js";
 
 export function ticketCard(ticket: Ticket): Message {

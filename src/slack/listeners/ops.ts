@@ -2,7 +2,7 @@
 import { assertNever } from "../../domain/assert-never.js";
 import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
-import { ENDED, OPERATION_STATUSES } from "../../domain/operation.js";
+import { ENDED, OPEN_OUTCOMES, OPERATION_STATUSES } from "../../domain/operation.js";
 import {
   type FreezeKind,
   type FreezeOutcome,
@@ -160,12 +160,6 @@ interface ResolveAsked {
   readonly verb: ResolveVerb;
   readonly place: FormMeta["place"];
 }
-
-const OPEN_OUTCOMES: ReadonlySet<OperationStatus> = new Set([
-  "OUTCOME_UNKNOWN",
-  "RECONCILING",
-  "QUARANTINED",
-]);
 
 async function resolveAsked(ctx: SlackContext, asked: ResolveAsked): Promise<Reply> {
   const { userId, ref, verb, triggerId, place } = asked;

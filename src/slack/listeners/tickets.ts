@@ -4,6 +4,7 @@ import { sha256Hex } from "../../domain/canonical.js";
 import { mayFile } from "../../domain/policy/people.js";
 import { isRunEnd } from "../../domain/run.js";
 import { cutText } from "../../domain/text/cut.js";
+import { listOf } from "../../domain/text/list-of.js";
 import { plainSlackText } from "../../domain/text/slack-text.js";
 import { withinMs } from "../../ops/index.js";
 import {
@@ -20,7 +21,7 @@ import { bindingForm, CANDIDATE, ticketForm } from "../cards/forms.js";
 import { runTitle } from "../cards/run-card.js";
 import { runDetails } from "../cards/run-details.js";
 import { isBlankText } from "../text/blank.js";
-import { escapeWithin, linkChannel, listOf, oneLine } from "../text/safe.js";
+import { escapeWithin, linkChannel, oneLine } from "../text/safe.js";
 import type { SlackContext } from "../types.js";
 import { readRunView } from "../views/run.js";
 import type { Click, MessageShortcut, PersonsMessage, SlashCommand, Submitted } from "./payload.js";

@@ -1,6 +1,8 @@
 /** Stored JSON as a person reads it: labels in words, money with its currency, times with their zone; nothing for what is empty. */
+
 import type { Json, JsonObject } from "../../domain/json.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
+import { capital } from "../../domain/text/capital.js";
 import { utcTime } from "../../domain/text/utc-time.js";
 import { oneLine } from "./safe.js";
 
@@ -97,7 +99,7 @@ function labelOf(key: string): string {
       .replace(/_minor$/u, "")
       .replaceAll("_", " "),
   );
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  return capital(words);
 }
 
 /** The currency that the value names somewhere in itself. */
