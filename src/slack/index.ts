@@ -5,6 +5,7 @@ export { dueArrivals, STORE_WITHIN } from "./inbox/store.js";
 export { createNotices, type NoticesContext } from "./notices.js";
 export { followWorld } from "./outbox/behind-world.js";
 export { dueCards, renderCard } from "./outbox/card.js";
+export { makeForgottenPostsDue, showUnshown } from "./outbox/forgotten.js";
 export { refreshHomes } from "./outbox/home.js";
 export { dueOutbox, sendOutbox } from "./outbox/send.js";
 export { createDirectory, type DirectoryContext } from "./people/directory.js";

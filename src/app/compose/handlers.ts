@@ -30,12 +30,14 @@ import {
   dueCards,
   dueOutbox,
   followWorld,
+  makeForgottenPostsDue,
   processInbox,
   pruneSlack,
   refreshHomes,
   renderCard,
   type SlackContext,
   sendOutbox,
+  showUnshown,
 } from "../../slack/index.js";
 import type { Metrics } from "../../telemetry/index.js";
 import { tellChainHead } from "./chain-head.js";
@@ -197,6 +199,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "cards' world",
       everyMs: WORLD_EVERY_MS,
       pass: async () => {
+        await showUnshown(slack, contexts.dispatch.notices, SWEEP_LIMIT);
         await followWorld(slack);
       },
     },
@@ -211,6 +214,7 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "prune",
       everyMs: PRUNE_EVERY_MS,
       pass: async () => {
+        await makeForgottenPostsDue(slack);
         while ((await pruneSlack(slack)) > 0);
       },
     },
