@@ -17,11 +17,23 @@ export type Found = { readonly outcome: "found"; readonly operation: Operation }
 /** Where to look for the right one. */
 const LOOK = "/ops list shows the newest ones.";
 
-/** Whether the only operation of what was typed is the one that is meant. */
-export type Meant = (operation: Operation, name: string) => boolean;
+/** Which of all operations of what was typed is the one that is meant; null: that cannot be told. */
+export type Meant = (operations: readonly Operation[], name: string) => Operation | null;
 
-/** Reads a full id, or its beginning; `op_` may be left out. By any other name, the only one is found where `meant` says so. */
-export async function findOperation(db: Db, typed: string, meant: Meant = () => false): Promise<Found> {
+/** Whoever only looks is shown the one that there is. */
+export const theOnlyOne: Meant = ([only, ...more], name) =>
+  only !== undefined && more.length === 0 && isNamed(only, name) ? only : null;
+
+/** An order's only operation that a verb fits. */
+export const onlyOneThat =
+  (fits: (operation: Operation) => boolean): Meant =>
+  (operations, name) => {
+    const [only, ...more] = operations.filter(fits);
+    return only !== undefined && more.length === 0 && isOfOrder(only, name) ? only : null;
+  };
+
+/** Reads a full id, or its beginning; `op_` may be left out. By any other name, that is found which `meant` says. */
+export async function findOperation(db: Db, typed: string, meant: Meant = () => null): Promise<Found> {
   const ref = withPrefix(typed.trim().toLowerCase());
   if (!/^op_[0-9a-f]{0,32}$/.test(ref)) {
     return (
@@ -83,14 +95,19 @@ SELECT f.id FROM (
 async function byOtherName(db: Db, typed: string, meant: Meant): Promise<Found | null> {
   const name = typed.trim();
   const { ids, more } = await operationsNamed(db, name);
-  const [only] = ids;
-  if (only === undefined) return null;
-  const operation = ids.length === 1 ? await getOperation(db, only) : null;
-  if (operation !== null && meant(operation, name)) return { outcome: "found", operation };
+  if (ids.length === 0) return null;
+  const near = await suggested(db, ids);
+  const operation = more
+    ? null
+    : meant(
+        near.map((one) => one.operation),
+        name,
+      );
+  if (operation !== null) return { outcome: "found", operation };
   const many = more ? `The newest ${SUGGESTIONS} of more operations` : counted(ids.length, "operation");
   return unresolved(
     `“${short(name)}” is no operation id. ${many} of that order, payment or reference; take the id of the one that is meant:`,
-    await suggested(db, ids),
+    near,
   );
 }
 
@@ -105,7 +122,7 @@ export const isNamed = (operation: Operation, name: string): boolean =>
   ].some(isCalled(name));
 
 /** By its own order or subscription, as the shop writes them. */
-export const isOfOrder = ({ orderRef, subscriptionRef }: Operation, name: string): boolean =>
+const isOfOrder = ({ orderRef, subscriptionRef }: Operation, name: string): boolean =>
   [orderRef, subscriptionRef].some(isCalled(name));
 
 const isCalled =
@@ -131,7 +148,9 @@ async function relatives(db: Db, ref: string): Promise<readonly Suggestion[]> {
   return [];
 }
 
-async function suggested(db: Db, ids: readonly OperationId[]): Promise<readonly Suggestion[]> {
+type Near = Extract<Suggestion, { kind: "operation" }>;
+
+async function suggested(db: Db, ids: readonly OperationId[]): Promise<readonly Near[]> {
   const operations = await Promise.all(ids.map((id) => getOperation(db, id)));
   return operations.flatMap((operation) => (operation === null ? [] : [{ kind: "operation", operation }]));
 }

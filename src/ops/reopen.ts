@@ -8,18 +8,18 @@ import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authoriseOn } from "./authorise.js";
 import type { OpsContext } from "./context.js";
-import { isOfOrder, type Meant } from "./find.js";
+import { type Meant, onlyOneThat } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import type { ReopenForm, ReopenOutcome, ReopenRequest } from "./types.js";
 
 const NOT_A_PERSONS_END = "Only what a person has confirmed or rejected can be opened again.";
 
-/** May this person open it again? An order finds its operation where it has one alone, and a person ended that. */
+/** May this person open it again? An order finds its operation where a person ended one alone. */
 export async function openReopening(
   ctx: OpsContext,
   request: { userId: string; ref: string },
 ): Promise<ReopenForm> {
-  return reopening(ctx, request, (operation, name) => isOfOrder(operation, name) && endedByPerson(operation));
+  return reopening(ctx, request, onlyOneThat(endedByPerson));
 }
 
 async function reopening(

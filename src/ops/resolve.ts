@@ -18,7 +18,7 @@ import { authorise, authoriseOn, type Caller, refused, secondWithinMs } from "./
 import type { OpsContext } from "./context.js";
 import { isResolvable, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
-import { isOfOrder } from "./find.js";
+import { onlyOneThat } from "./find.js";
 import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
 import { probeView, resolutionView } from "./resolution-view.js";
@@ -34,8 +34,8 @@ import type {
 import { verbsNow } from "./verbs-now.js";
 
 /**
- * May this person open the form, and what would it take? Asks nobody but the directory. An order finds its operation where it has one
- * alone, and that is open.
+ * May this person open the form, and what would it take? Asks nobody but the directory. An order finds its operation where one
+ * alone is open.
  */
 export async function openResolution(
   ctx: OpsContext,
@@ -44,7 +44,7 @@ export async function openResolution(
   const allowed = await authoriseOn(
     ctx,
     request,
-    (operation, name) => isOfOrder(operation, name) && isResolvable(operation.status),
+    onlyOneThat(({ status }) => isResolvable(status)),
   );
   if (allowed.outcome !== "authorised") return allowed;
   const { caller, operation } = allowed;

@@ -29,7 +29,7 @@ import type { LookContext, OpsContext } from "./context.js";
 import { hasEnded } from "./evidence-told.js";
 import { isResolvable, nextLookOf, recoverySentences } from "./explain.js";
 import { explained } from "./explained.js";
-import { findOperation, isNamed } from "./find.js";
+import { findOperation, theOnlyOne } from "./find.js";
 import { incidentRows } from "./incident-rows.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import { effectShown, foundSentence, lastLook, shownEffect } from "./timeline.js";
@@ -82,7 +82,7 @@ export async function show(
 ): Promise<OperationView | Refused | Unresolved> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref, isNamed);
+  const found = await findOperation(ctx.db, request.ref, theOnlyOne);
   if (found.outcome === "unresolved") return found;
   const { operation } = found;
   return lookAsking({ ...ctx, asking: ctx }, operation, {
@@ -218,7 +218,7 @@ export async function events(
 ): Promise<EventsView | Refused | Unresolved> {
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
-  const found = await findOperation(ctx.db, request.ref, isNamed);
+  const found = await findOperation(ctx.db, request.ref, theOnlyOne);
   if (found.outcome === "unresolved") return found;
   const rows = await storyOf(ctx.db, found.operation.id);
   return {

@@ -245,7 +245,7 @@ describe("ids as people type them", () => {
     expect(await w.ops.openResolution(named)).toMatchObject({ outcome: "unresolved" });
   });
 
-  it("an order opens the form of its only operation where the verb fits, as its id does; of several, their ids", async () => {
+  it("an order opens the form of the only operation that the verb fits, as its id does; of several, their ids", async () => {
     payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
     const open = expectStatus(await w.quarantined(), "QUARANTINED");
     const as = { userId: "U_ONC1" };
@@ -269,11 +269,26 @@ describe("ids as people type them", () => {
     expect(await w.ops.openResolution({ ...as, ref: "ORD-1", verb: "confirm" })).toMatchObject({
       outcome: "unresolved",
     });
-    const other = await w.prepared(7_000n);
+    // What is beside it and does not fit, like a request that the filer's word let go, is not meant.
+    await w.prepared(7_000n);
     expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({
+      outcome: "form",
+      operation: { id: open.id },
+    });
+    expect(await w.ops.openResolution({ ...as, ref: "ORD-1", verb: "confirm" })).toMatchObject({
       outcome: "unresolved",
       sentence: expect.stringContaining("2 operations of that order"),
-      suggestions: [{ operation: { id: other } }, { operation: { id: open.id } }],
+    });
+  });
+
+  it("an order of which the verb fits two opens neither: their ids", async () => {
+    payments.sandbox.control.arm({ kind: "drop_before_commit", times: null });
+    const first = expectStatus(await w.quarantined(), "QUARANTINED");
+    payments.sandbox.control.arm({ kind: "drop_before_commit" });
+    const second = expectStatus(await w.sent(7_000n), "OUTCOME_UNKNOWN");
+    expect(await w.ops.openResolution({ userId: "U_ONC1", ref: "ORD-1", verb: "confirm" })).toMatchObject({
+      outcome: "unresolved",
+      suggestions: [{ operation: { id: second.id } }, { operation: { id: first.id } }],
     });
   });
 

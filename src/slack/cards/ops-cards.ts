@@ -54,13 +54,13 @@ const TEXT_MAX = 800;
 const ATTEMPTS_SHOWN = 6;
 
 export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: QuarantineView): Message {
-  const open = operation.status === "QUARANTINED";
-  const title = open
-    ? `${quarantineTitle(operation.quarantineReason)}: a person must decide`
-    : afterQuarantine(operation);
-  const safe = open ? safeBlocks(operation) : [];
   const { frozen } = operation;
+  const open = operation.status === "QUARANTINED";
   const left = verbsLeft(operation, attempts).filter((verb) => verb !== "retry" || frozen === null);
+  // Where only its end at the provider settles it, there is nothing to decide here.
+  const asks = left.length === 0 ? "a person must look at it" : "a person must decide";
+  const title = open ? `${quarantineTitle(operation.quarantineReason)}: ${asks}` : afterQuarantine(operation);
+  const safe = open ? safeBlocks(operation) : [];
   const blocks: KnownBlock[] = [
     header(title),
     ...rows(operationRows(operation)),
@@ -89,7 +89,7 @@ export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: 
     ...(mayBeReopened(operation) ? [actions("reopen", [reopenButton(operation)])] : []),
   ];
   const text = open
-    ? `${whatOf(operation)}: ${quarantineKnown(operation.quarantineReason) === null ? "the outcome is not known and " : ""}a person must decide. ${quarantineWords(operation.quarantineReason ?? "")}`
+    ? `${whatOf(operation)}: ${quarantineKnown(operation.quarantineReason) === null ? "the outcome is not known and " : ""}${asks}. ${quarantineWords(operation.quarantineReason ?? "")}`
     : outcomeOf(operation);
   return withinLimits({ text: escapeWithin(oneLine(text), 1500).text, blocks }, 2);
 }

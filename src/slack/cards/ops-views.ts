@@ -402,7 +402,7 @@ export function opsHelp(): Message {
       header("On-call commands"),
       ours(lines.join("\n")),
       note(
-        "An ID may be shortened to its beginning; an order will do where it has one operation. Looking changes nothing; what changes the world is said in the ops channel.",
+        "An ID may be shortened to its beginning; an order will do where it can mean only one. Looking changes nothing; what changes the world is said in the ops channel.",
       ),
     ],
   };
