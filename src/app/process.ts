@@ -105,6 +105,11 @@ export async function startProcess(
       onActivated: (loaded) => log.info({ policy: loaded.hash }, "the changed policy file is in force"),
       onInvalid: (error) =>
         log.error({ err: error }, "the changed policy file is not valid; the one before it stays"),
+      onOther: (hashes) =>
+        log.error(
+          hashes,
+          "another policy is in force than this file says: a process with another file was started since",
+        ),
       onError: (error) => log.warn({ err: error }, "the policy could not be looked at"),
     });
     closers.push(() => policy.stop());
@@ -162,7 +167,7 @@ export async function startProcess(
         { part: "slack", ok: slack.connected, detail: slack.detail },
       ];
     };
-    const processParts = { payments, readiness };
+    const processParts = { payments, readiness, policy: policy.standing };
     const slack: SlackContext = {
       db,
       arrivals,

@@ -43,15 +43,16 @@ export async function activatePolicy(
   return { changed: rows.length > 0 };
 }
 
-/** The policy in force. Throws `CountersignError('no_active_policy')` before the first one was activated. */
-export async function activePolicy(on: SqlRunner): Promise<ActivePolicy> {
-  const rows = await on.sql<{ hash: string }>("policy.active", "SELECT hash FROM active_policy");
-  return policyOf(on, rows);
+/** Which policy is in force; null: none yet. */
+export async function activeHash(on: SqlRunner): Promise<string | null> {
+  const [row] = await on.sql<{ hash: string }>("policy.active", "SELECT hash FROM active_policy");
+  return row?.hash ?? null;
 }
 
-async function policyOf(on: SqlRunner, rows: readonly { hash: string }[]): Promise<ActivePolicy> {
-  const hash = rows[0]?.hash;
-  if (hash === undefined) throw noActivePolicy();
+/** The policy in force. Throws `CountersignError('no_active_policy')` before the first one was activated. */
+export async function activePolicy(on: SqlRunner): Promise<ActivePolicy> {
+  const hash = await activeHash(on);
+  if (hash === null) throw noActivePolicy();
   return { policy: await policyVersion(on, hash), hash };
 }
 

@@ -34,6 +34,7 @@ interface Told {
   activated: string[];
   invalid: PolicyFileError[];
   errors: unknown[];
+  other?: { file: string; inForce: string | null }[];
 }
 async function watch(
   told: Told = { activated: [], invalid: [], errors: [] },
@@ -46,6 +47,8 @@ async function watch(
     onActivated: ({ hash }) => told.activated.push(hash),
     onInvalid: (error) => told.invalid.push(error),
     onError: (error) => told.errors.push(error),
+    compareEveryMs: 20,
+    ...(told.other === undefined ? {} : { onOther: (hashes) => told.other?.push(hashes) }),
   });
   watches.push(started);
   return { watch: started, told };
@@ -173,5 +176,34 @@ describe("policy check", () => {
       ok: false,
       error: { problems: [{ line: null }], unreadable: true },
     });
+  });
+});
+
+describe("processes with different files, as in a deploy", () => {
+  it("one with the old file that starts again puts it in force: the new one says so, once, until it is put right", async () => {
+    const told: Required<Told> = { activated: [], invalid: [], errors: [], other: [] };
+    await say(limited(50));
+    const old = (await watch()).watch;
+    file = join(folder, "new.yaml");
+    await say(limited(10));
+    const { watch: next } = await watch(told);
+    expect(await auto()).toEqual({ GBP: 1_000n });
+    expect(await next.standing()).toMatchObject({ ok: true });
+
+    file = join(folder, "policy.yaml");
+    await watch();
+    expect(await auto()).toEqual({ GBP: 5_000n });
+    await waitFor(() => told.other.length > 0, { what: "the new one to say so" });
+    expect(await next.standing()).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining(old.loaded.hash.slice(0, 12)),
+    });
+    for (let look = 0; look < 5; look += 1) await next.look();
+    expect(told.other).toEqual([{ file: next.loaded.hash, inForce: old.loaded.hash }]);
+
+    file = join(folder, "new.yaml");
+    await watch();
+    expect(await next.standing()).toMatchObject({ ok: true });
+    expect(told.errors).toEqual([]);
   });
 });

@@ -23,6 +23,8 @@ import { providerParts } from "./health-parts.js";
 export interface ProcessParts {
   payments: PaymentProvider;
   readiness: () => Promise<readonly { part: string; ok: boolean; detail: string }[]>;
+  /** Whether the policy of this process's file is in force. */
+  policy: () => Promise<{ readonly ok: boolean; readonly detail: string }>;
 }
 
 export function useCases(contexts: Contexts, parts: ProcessParts): SlackUseCases {
@@ -67,12 +69,17 @@ export function opsContext({ approvals, dispatch, reconcile }: Contexts, parts: 
 }
 
 async function healthParts(parts: ProcessParts): Promise<readonly HealthPart[]> {
-  const [own, provider] = await Promise.all([parts.readiness(), providerParts(parts.payments, LOOK)]);
+  const [own, policy, provider] = await Promise.all([
+    parts.readiness(),
+    parts.policy(),
+    providerParts(parts.payments, LOOK),
+  ]);
   return [
     // The database is looked at by the use case itself.
     ...own
       .filter(({ part }) => part !== "database")
       .map(({ part, ok, detail }) => ({ name: part, ok, sentence: detail })),
+    { name: "policy", ok: policy.ok, sentence: policy.detail },
     ...provider,
   ];
 }
