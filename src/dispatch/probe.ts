@@ -1,12 +1,10 @@
-/** Reading the provider: what its list means for one operation, and what it says of the payment's balance. */
-import { type Evidence, isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
+/** Reading the provider, and keeping what it says of the payment's balance. */
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
-import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import {
   aliveAgainKey,
   knownDead,
-  listingContext,
   recordElsewhere,
   recordEvidence,
   seenAndNotListed,
@@ -14,26 +12,8 @@ import {
 } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { contradictRejected } from "./contradicted.js";
+import { type Probe, read } from "./read.js";
 import { tellOpen } from "./tell-open.js";
-
-/** What one reading said: the evidence for the operation, and the listing it was judged from. */
-export interface Probe {
-  readonly evidence: Evidence;
-  readonly listing: Listing;
-}
-
-/** Reads everything the provider lists for the operation's target and judges it. Writes nothing. */
-export async function read(
-  ctx: Pick<DispatchCtx, "db" | "provider"> & {
-    readonly timing: Pick<DispatchCtx["timing"], "providerTimeoutMs">;
-  },
-  operation: Operation,
-): Promise<Probe> {
-  const listing = await ctx.provider.list(operation, { timeoutMs: ctx.timing.providerTimeoutMs });
-  const listed = listing.read === "complete" ? listing.effects.map((effect) => effect.ref) : [];
-  const context = await listingContext(ctx.db, operation, listed);
-  return { evidence: judgeListing(operation, listing, context), listing };
-}
 
 /** As `read`, and records refunds made elsewhere: judged before that, because what is news now must not look known. */
 export async function probe(ctx: DispatchCtx, operation: Operation): Promise<Probe> {

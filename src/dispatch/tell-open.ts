@@ -2,14 +2,16 @@
  * What a list shows of operations whose outcome is open, or that are with a person: evidence and a reason to look, as a webhook about it
  * would be. Whoever read the list, and for whatever reason.
  */
-import type { ProviderEffect } from "../domain/evidence.js";
-import { isOperationId } from "../domain/ids.js";
-import { openAmong, recordEvidence } from "../ledger/index.js";
+import { isDead, type ProviderEffect } from "../domain/evidence.js";
+import { isOperationId, type OperationId } from "../domain/ids.js";
+import { getOperation, openAmong, recordEvidence } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { effectEvidence } from "./effect-evidence.js";
+import { lookAtParked } from "./parked.js";
 
 /**
- * Once for each state of an effect that carries the operation's id, dead or alive; what was known moves nothing. Only on the operation's own
+ * Once for each state of an effect that carries the operation's id, dead or alive; what was known is a reason to look only where nobody
+ * could read it when the operation was parked. Only on the operation's own
  * payment: what carries its id elsewhere does not show in the list by which it is judged.
  */
 export async function tellOpen(ctx: DispatchCtx, listed: readonly ProviderEffect[]): Promise<void> {
@@ -23,6 +25,23 @@ export async function tellOpen(ctx: DispatchCtx, listed: readonly ProviderEffect
     if (operation === undefined) continue;
     const { id } = operation;
     const { first } = await ctx.db.tx((tx) => recordEvidence(tx, ctx, effectEvidence(id, effect, "sweep")));
-    if (first) await ctx.wake("operation", id);
+    if (first || (await knownWhenParked(ctx, id, effect))) await ctx.wake("operation", id);
   }
+}
+
+/** Reasons for asking a person, because the provider did not show what was known already. */
+const NOT_SHOWN = [
+  "unknown_too_long",
+  "evidence_contradicts",
+  "proof_incomplete",
+  "key_conflict",
+  "ended_before",
+];
+
+async function knownWhenParked(ctx: DispatchCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
+  const operation = await getOperation(ctx.db, id);
+  const reason = operation?.quarantineReason ?? null;
+  if (isDead(effect) || reason === null) return false;
+  if (!NOT_SHOWN.some((code) => reason.startsWith(`${code}:`))) return false;
+  return lookAtParked(ctx, id);
 }

@@ -104,6 +104,52 @@ export const openAmong = (
 ): Promise<{ id: OperationId; payment_intent: string | null }[]> =>
   on.sql("ledger.open_among", OPEN_AMONG, [ids]);
 
+/** $1 operation, $2 milliseconds. One name for each such time of its being open; no row: it is with nobody, or was looked at in this one. */
+const LOOK_KEY = `
+SELECT k.key FROM operations o CROSS JOIN LATERAL (
+  SELECT 'looked:' || o.id || ':' || extract(epoch FROM s.since)::text || ':'
+    || floor(extract(epoch FROM countersign_now() - s.since) * 1000 / $2::bigint)::bigint AS key
+  FROM (SELECT COALESCE(o.unknown_since, o.updated_at) AS since) s) k
+WHERE o.id = $1 AND o.status = 'QUARANTINED' AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = k.key)`;
+
+/**
+ * The name under which a fact that was known already makes an operation with a person be looked at once more: once within the time after
+ * which its card comes again. null: not now.
+ */
+export async function lookAgainKey(
+  { db, timing }: Pick<LedgerCtx, "db" | "timing">,
+  id: OperationId,
+): Promise<string | null> {
+  const [row] = await db.sql<{ key: string }>("ledger.look_again_key", LOOK_KEY, [
+    id,
+    timing.quarantineRepostMs,
+  ]);
+  return row?.key ?? null;
+}
+
+/** $1 operation, $2 references that are listed now, $3 rows. What was shown of it before, newest first. */
+const SHOWN_AND_NOT_LISTED = `
+SELECT provider_ref AS ref, max(at) AS at FROM provider_evidence
+WHERE operation_id = $1 AND source <> 'person' AND provider_ref IS NOT NULL AND provider_ref <> ALL($2::text[])
+GROUP BY provider_ref ORDER BY max(at) DESC, ref LIMIT $3::int`;
+
+/** More than this many effects of one operation are not asked for one by one. */
+const SHOWN_AT_MOST = 5;
+
+/** References of effects that the provider has shown or named of an operation, and that a list does not hold. */
+export async function shownAndNotListed(
+  on: SqlRunner,
+  id: OperationId,
+  listed: readonly string[],
+): Promise<string[]> {
+  const rows = await on.sql<{ ref: string }>("ledger.shown_and_not_listed", SHOWN_AND_NOT_LISTED, [
+    id,
+    listed,
+    SHOWN_AT_MOST,
+  ]);
+  return rows.map(({ ref }) => ref);
+}
+
 interface Row {
   id: string;
   operation_id: OperationId | null;

@@ -41,7 +41,7 @@ export {
 export { endedBefore } from "./ended-before.js";
 export { deny, doesNotFit, expire, voidOperation } from "./endings.js";
 export { eventsOf, storyOf, waitersOf } from "./events.js";
-export { evidenceOf, openAmong, recordEvidence } from "./evidence.js";
+export { evidenceOf, lookAgainKey, openAmong, recordEvidence, shownAndNotListed } from "./evidence.js";
 export {
   agreeThaw,
   askThaw,
@@ -86,6 +86,7 @@ export {
   dueOperations,
   dueToTake,
   makeForgottenDue,
+  repostIsDue,
   restQuarantined,
   restUntaken,
   settleReconcile,

@@ -454,6 +454,17 @@ const nextLookMs = (ctx: LedgerCtx, probes: number): number =>
     random: ctx.ids.random(),
   });
 
+/** Whether a person is to be asked again about a quarantined operation. */
+export const repostIsDue = async (on: SqlRunner, id: OperationId): Promise<boolean> =>
+  (
+    await on.sql(
+      "ledger.repost_is_due",
+      `SELECT 1 FROM operations
+       WHERE id = $1 AND status = 'QUARANTINED' AND due_at <= countersign_now() AND NOT ${retryIsAuthorised("operations.id")}`,
+      [id],
+    )
+  ).length > 0;
+
 /** $1 operation, $2 milliseconds. The card was posted again; the row's course does not change. */
 const REST_QUARANTINED = `
 UPDATE operations SET due_at = countersign_now() + $2::bigint * interval '1 millisecond'

@@ -9,11 +9,12 @@
 import { z } from "zod";
 import { cannotBeRecorded, probe, reportChanged, sendClaimed, tellUnrecordable } from "../dispatch/index.js";
 import { effectWords, fieldsWords } from "../domain/effect-words.js";
+import { isDead } from "../domain/evidence.js";
 import { failpoint } from "../domain/failpoints.js";
 import type { OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import { KEY_CONFLICT, type Move, ROW_CHANGED, recover } from "../domain/recovery.js";
-import { resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
+import { evidenceOf, resend, settleReconcile, type Taken, takeForReconcile } from "../ledger/index.js";
 import { addCorrelation } from "../telemetry/index.js";
 import type { ReconcileCtx } from "./context.js";
 
@@ -55,7 +56,15 @@ export async function reconcileTaken(ctx: ReconcileCtx, taken: Taken): Promise<O
     "an open outcome was looked at",
   );
   if (move.do === "send_again") return sendAgain(ctx, taken, evidence);
-  return settleMove(ctx, taken, evidence, withProvidersWords(move, taken.attempts));
+  return settleMove(ctx, taken, evidence, await withWhatWasShown(ctx, taken, move));
+}
+
+/** A person who must decide reads what was seen of it before, whoever read it, where nobody could read it now. */
+async function withWhatWasShown<M extends Move>(ctx: ReconcileCtx, taken: Taken, move: M): Promise<M> {
+  const worded = withProvidersWords(move, taken.attempts);
+  if (worded.do !== "quarantine" || worded.reason !== "unknown_too_long") return worded;
+  const shown = await shownAlive(ctx.db, taken.operation.id);
+  return shown === null ? worded : { ...worded, detail: `${worded.detail}; the provider has shown ${shown}` };
 }
 
 /** A person who must decide reads what an answer said: of a key conflict what differs, and the effect that no list shows. */
@@ -72,6 +81,22 @@ function withProvidersWords<M extends Move>(move: M, attempts: Taken["attempts"]
   const said =
     typeof evidence === "object" && evidence !== null && !Array.isArray(evidence) ? evidence["detail"] : null;
   return typeof said === "string" ? { ...move, detail: `${move.detail}. ${said}` } : move;
+}
+
+/** As evidence keeps an effect. */
+const Shown = z.object({
+  ref: z.string(),
+  status: z.string(),
+  amount: z.number().int(),
+  currency: z.string(),
+});
+
+/** The newest effect that was seen of it and had not come to nothing, in words. */
+async function shownAlive(on: ReconcileCtx["db"], id: OperationId): Promise<string | null> {
+  const seen = (await evidenceOf(on, id)).map(({ payload }) => Shown.safeParse(payload)).findLast(isRead);
+  if (seen === undefined || isDead(seen.data)) return null;
+  const { ref, status, amount, currency } = seen.data;
+  return `${effectWords({ ref, kind: "refund", amountMinor: BigInt(amount), currency })} (${status})`;
 }
 
 /** As the attempt's row keeps it. */
