@@ -139,7 +139,7 @@ describe("a wrong click can be opened again, with a record of its own", () => {
     await eraseSubject(w.h.db, "U_SUP1");
     await w.h.db.sql(undefined, "UPDATE resolutions SET by = 'U_SUP1' WHERE id = $1", [resolutionId]);
     expect(await w.ops.second({ resolutionId, userId: "U_ONC2", verdict: "agree" })).toMatchObject({
-      outcome: "overtaken",
+      outcome: "not_safe",
     });
     expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
   });
