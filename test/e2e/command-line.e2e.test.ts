@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../src/app/demo/ports.js";
+import { startProduct } from "../../src/app/demo/product.js";
 import { startWorld, type World } from "../../src/app/demo/world.js";
 import { hostEnvironment } from "../../src/config/host.js";
 import { openDb } from "../../src/db/connect.js";
@@ -633,4 +634,18 @@ describe("an outcome that is not known", () => {
     control.disarmAll();
     expect(await refunds()).toBe(before + 1);
   });
+});
+
+test("ops health beside a running process says what that says of its queue and of Slack", async () => {
+  const { productPort: port, env } = world;
+  const product = await startProduct({ env: { ...hostEnvironment(), ...env }, port });
+  try {
+    const beside = await run(["ops", "health"], { ...env, PORT: String(port) });
+    expect(beside.stdout).toMatch(/^ok {6}queue: The queue \(\w+\) answers\.$/mu);
+    expect(beside.stdout).toMatch(/^ok {6}slack: /mu);
+    expect(beside.stdout).not.toContain("Not looked at");
+    expect(beside.code, beside.stderr).toBe(0);
+  } finally {
+    await product.stop();
+  }
 });
