@@ -3,7 +3,7 @@ import type { Tx } from "../db/connect.js";
 import type { LedgerCtx } from "./context.js";
 import { parkEnd } from "./contradiction.js";
 import { lockOperation } from "./endings.js";
-import { insertResolution, movedSince } from "./resolution-rows.js";
+import { insertResolution, madeOf, movedSince } from "./resolution-rows.js";
 import { actorName, textName } from "./subjects.js";
 import type { ReopenRequest, ReopenResult } from "./types.js";
 
@@ -20,6 +20,8 @@ async function reopenIn(tx: Tx, ctx: LedgerCtx, request: ReopenRequest): Promise
   if (operation === null || (await movedSince(tx, operation.id, request.expectedVersion))) {
     return { outcome: "overtaken", operation };
   }
+  if ((await madeOf(tx, { ...request, verb: "reopen" })) !== null)
+    return { outcome: "not_safe", code: "repeated", operation };
   const ended = operation.status === "CONFIRMED" || operation.status === "REJECTED";
   if (!ended || !operation.resolvedByPerson) return { outcome: "not_safe", code: "wrong_state", operation };
   if (operation.filers.includes(request.by)) {

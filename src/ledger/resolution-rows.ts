@@ -153,6 +153,39 @@ export async function getResolution(on: SqlRunner, id: string): Promise<Resoluti
   return row === undefined ? null : toResolution(row);
 }
 
+/** $1 … $5 what was decided and by whom, $6 when it was sent in. */
+const MADE_SINCE = `
+SELECT ${COLUMNS} FROM resolutions
+WHERE operation_id = $1 AND verb = $2 AND by = $3 AND reason = $4 AND evidence_ref = $5 AND created_at >= $6::timestamptz
+ORDER BY id DESC LIMIT 1`;
+
+/**
+ * What the decision that a person sent in has come to already: one that is carried out when its process dies is taken again by another,
+ * and then somebody else may have decided otherwise. null: nothing yet. The operation's row is locked.
+ */
+export async function madeOf(
+  on: SqlRunner,
+  sent: {
+    readonly operationId: OperationId;
+    readonly verb: ResolutionVerb;
+    readonly by: string;
+    readonly reason: string;
+    readonly evidenceRef: string;
+    readonly typedAt?: Date;
+  },
+): Promise<Resolution | null> {
+  if (sent.typedAt === undefined) return null;
+  const [row] = await on.sql<ResolutionRow>("ledger.resolution_made", MADE_SINCE, [
+    sent.operationId,
+    sent.verb,
+    sent.by,
+    sent.reason,
+    sent.evidenceRef,
+    sent.typedAt,
+  ]);
+  return row === undefined ? null : toResolution(row);
+}
+
 /** The proposal that waits for a second person. */
 export async function openResolutionOf(on: SqlRunner, operationId: OperationId): Promise<Resolution | null> {
   const [row] = await on.sql<ResolutionRow>(

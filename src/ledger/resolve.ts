@@ -37,6 +37,7 @@ import {
   answerShown,
   getResolution,
   insertResolution,
+  madeOf,
   movedSince,
   openResolutionOf,
   showAnew,
@@ -64,6 +65,8 @@ async function propose(tx: Tx, ctx: LedgerCtx, request: ResolveRequest): Promise
   if (open !== null && (await endIfStale(tx, ctx, open)) === null) {
     return { outcome: "overtaken", by: open.by, operation };
   }
+  const made = await madeOf(tx, request);
+  if (made !== null) return { outcome: "repeated", resolution: made, operation };
   if (await movedSince(tx, operation.id, request.expectedVersion)) {
     return { outcome: "overtaken", by: null, operation };
   }

@@ -368,6 +368,8 @@ export interface ResolveRequest {
   readonly needsSecond: boolean;
   /** How long a proposal waits for the second person. Milliseconds. */
   readonly secondWithinMs: number;
+  /** When it was sent in: what it came to since then is not done a second time. */
+  readonly typedAt?: Date;
 }
 
 export type ResolveResult =
@@ -381,7 +383,9 @@ export type ResolveResult =
       readonly other?: OperationId;
     }
   /** An open proposal exists, or the operation moved. */
-  | { readonly outcome: "overtaken"; readonly by: string | null; readonly operation: Operation | null };
+  | { readonly outcome: "overtaken"; readonly by: string | null; readonly operation: Operation | null }
+  /** This very decision was carried out before; nothing was changed now. */
+  | { readonly outcome: "repeated"; readonly resolution: Resolution; readonly operation: Operation };
 
 /** Why not now: as judged by `judgeResolving`, by what is named as the effect (`namedEffect`), or because of who asks. */
 export type NotSafe =
@@ -420,13 +424,15 @@ export interface ReopenRequest {
   readonly by: string;
   readonly reason: string;
   readonly evidenceRef: string;
+  /** When it was sent in: what it came to since then is not done a second time. */
+  readonly typedAt?: Date;
 }
 
 export type ReopenResult =
   | { readonly outcome: "reopened"; readonly resolution: Resolution; readonly operation: Operation }
   | {
       readonly outcome: "not_safe";
-      readonly code: "wrong_state" | "filed_it_themselves";
+      readonly code: "wrong_state" | "filed_it_themselves" | "repeated";
       readonly operation: Operation;
     }
   | { readonly outcome: "overtaken"; readonly operation: Operation | null };

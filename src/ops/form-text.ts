@@ -28,3 +28,14 @@ export function missingText(request: {
     sentence: "Name the evidence: the provider's reference, or a link to what you saw.",
   };
 }
+
+/** Of a form that is taken a second time, after its process died, when somebody has decided otherwise since. */
+export const CARRIED_OUT_BEFORE =
+  "This form was carried out before, and the operation has moved since. Nothing was changed now; send a new one if you mean it.";
+
+/** As the ledger takes it. */
+export const typedAtOf = ({
+  typedAt,
+}: {
+  readonly typedAt?: Date | null | undefined;
+}): { readonly typedAt?: Date } => (typedAt === undefined || typedAt === null ? {} : { typedAt });

@@ -5,6 +5,7 @@ import { cutText } from "../domain/text/cut.js";
 import * as ledger from "../ledger/index.js";
 import { authorise, type Caller, refused, secondWithinMs } from "./authorise.js";
 import type { OpsContext } from "./context.js";
+import { typedAtOf } from "./form-text.js";
 import { showSwitch } from "./show-switch.js";
 import type { FreezeKind, FreezeOutcome, FreezeState, OpsUseCases, ThawOutcome } from "./types.js";
 import { inFlight } from "./views.js";
@@ -63,7 +64,7 @@ async function thawAsItStands(
     by: userId,
     version: state.version,
     ...commandOf({ command }),
-    ...(typedAt === undefined || typedAt === null ? {} : { typedAt }),
+    ...typedAtOf({ typedAt }),
   };
   const may = mayThaw(caller.reading, keyOf(caller, state.by), caller.policy);
   if (may.may) return thawed(ctx, typed);

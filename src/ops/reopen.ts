@@ -9,7 +9,7 @@ import * as ledger from "../ledger/index.js";
 import { authoriseOn } from "./authorise.js";
 import type { OpsContext } from "./context.js";
 import { type Meant, onlyOneThat } from "./find.js";
-import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
+import { CARRIED_OUT_BEFORE, missingText, TEXT_MAX_CHARS, typedAtOf } from "./form-text.js";
 import type { ReopenForm, ReopenOutcome, ReopenRequest } from "./types.js";
 
 const NOT_A_PERSONS_END = "Only what a person has confirmed or rejected can be opened again.";
@@ -50,6 +50,7 @@ export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<R
     by: request.userId,
     reason: cutText(request.reason.trim(), TEXT_MAX_CHARS),
     evidenceRef: cutText(request.evidenceRef.trim(), TEXT_MAX_CHARS),
+    ...typedAtOf(request),
   });
   switch (result.outcome) {
     case "reopened":
@@ -61,7 +62,9 @@ export async function reopen(ctx: OpsContext, request: ReopenRequest): Promise<R
         sentence:
           result.code === "wrong_state"
             ? NOT_A_PERSONS_END
-            : "You asked for this yourself, so somebody else must open it.",
+            : result.code === "repeated"
+              ? CARRIED_OUT_BEFORE
+              : "You asked for this yourself, so somebody else must open it.",
       };
     case "overtaken":
       return {

@@ -6,6 +6,7 @@ import { type Operation, stateWords } from "../domain/operation.js";
 import * as ledger from "../ledger/index.js";
 import type { OpsContext } from "./context.js";
 import { isResolvable } from "./explain.js";
+import { CARRIED_OUT_BEFORE } from "./form-text.js";
 import { anothersSentence, NAME_ONE, notSafeSentence } from "./not-safe.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import type { ResolveOutcome, ResolveVerb } from "./types.js";
@@ -101,6 +102,14 @@ export async function told(
         operation: result.operation,
         probe,
         sentence: `${probe.sentence} ${notSafeSentence(result.code)}`,
+      };
+    case "repeated":
+      return {
+        outcome: "overtaken",
+        operation: result.operation,
+        by: result.resolution.by,
+        at: result.resolution.createdAt,
+        sentence: CARRIED_OUT_BEFORE,
       };
     case "overtaken": {
       const operation = result.operation ?? before;

@@ -19,7 +19,7 @@ import type { OpsContext } from "./context.js";
 import { isResolvable, verbViews } from "./explain.js";
 import { explained } from "./explained.js";
 import { onlyOneThat } from "./find.js";
-import { missingText, TEXT_MAX_CHARS } from "./form-text.js";
+import { missingText, TEXT_MAX_CHARS, typedAtOf } from "./form-text.js";
 import { notResolvable, settledByEvidence, told } from "./resolution-outcome.js";
 import { probeView, resolutionView } from "./resolution-view.js";
 import type {
@@ -106,6 +106,7 @@ async function carryOut(
       probe: evidence,
       needsSecond: standing.people === 2,
       secondWithinMs: secondWithinMs(caller.policy),
+      ...typedAtOf(request),
     };
     const result = await ledger.resolve(ctx.ledger, asked).catch(unlessItDoesNotFit);
     if (result === null) return doesNotFit(operation, evidence);

@@ -331,6 +331,8 @@ export interface ResolveRequest {
   readonly userId: string;
   readonly reason: string;
   readonly evidenceRef: string;
+  /** When the form was sent in: taken a second time it changes nothing. */
+  readonly typedAt?: Date | null;
 }
 
 export type ResolveOutcome =
@@ -396,6 +398,8 @@ export interface ReopenRequest {
   readonly userId: string;
   readonly reason: string;
   readonly evidenceRef: string;
+  /** When the form was sent in: taken a second time it changes nothing. */
+  readonly typedAt?: Date | null;
 }
 
 export type ReopenForm =

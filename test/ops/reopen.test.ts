@@ -144,6 +144,33 @@ describe("a wrong click can be opened again, with a record of its own", () => {
     expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
   });
 
+  it("a form that is taken a second time, after its end was opened again, ends nothing again; a new one does", async () => {
+    const typedAt = new Date();
+    const operation = await parked();
+    const confirmed = { ...form(operation, "confirm"), evidenceRef: "re_doesnotexist", typedAt };
+    expect(await w.ops.resolve(confirmed)).toMatchObject({ outcome: "resolved" });
+    const opening = { ...request(await w.now(operation.id), "U_ONC2"), typedAt };
+    expect(await w.ops.reopen(opening)).toMatchObject({ outcome: "reopened" });
+    expect(await w.ops.resolve(confirmed)).toMatchObject({
+      outcome: "overtaken",
+      by: "U_ONC1",
+      sentence: expect.stringContaining("carried out before"),
+    });
+    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
+    const [{ now } = { now: typedAt }] = await w.h.db.sql<{ now: Date }>(
+      undefined,
+      "SELECT countersign_now() + interval '1 second' AS now",
+    );
+    await moveClock(w.h.db, 1);
+    expect(await w.ops.resolve({ ...confirmed, typedAt: now })).toMatchObject({ outcome: "resolved" });
+    expect(await w.ops.reopen(opening)).toMatchObject({
+      outcome: "not_safe",
+      sentence: expect.stringContaining("carried out before"),
+    });
+    expect(await w.now(operation.id)).toMatchObject({ status: "CONFIRMED" });
+    expect((await verifyAudit(w.h.db, SEALS)).broken).toEqual([]);
+  });
+
   it("the reference that the provider showed is the provider's", async () => {
     const done = expectStatus(await w.sent(), "CONFIRMED");
     expect(await w.ops.show({ userId: "U_ONC1", ref: done.id })).toMatchObject({ referenceGiven: false });

@@ -54,7 +54,7 @@ async function processClaimed(ctx: SlackContext, row: InboxRow): Promise<void> {
     case "action":
       return interaction(ctx, row, handleAction(ctx, row.body, null));
     case "view":
-      return interaction(ctx, row, handleView(ctx, row.body));
+      return interaction(ctx, row, handleView(ctx, row.body, row.receivedAt));
     case "command":
       return interaction(ctx, row, handleCommand(ctx, row.body, { live: false, receivedAt: row.receivedAt }));
     case "shortcut":

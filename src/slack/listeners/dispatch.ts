@@ -124,8 +124,9 @@ export function handleAction(
   };
 }
 
-export function handleView(ctx: SlackContext, body: JsonObject): Handled | null {
-  const form = submittedOf(body);
+/** `receivedAt`: when it came first. */
+export function handleView(ctx: SlackContext, body: JsonObject, receivedAt: Date | null): Handled | null {
+  const form = submittedOf(body, receivedAt);
   if (form === null) return null;
   const place = form.meta?.place ?? { channelId: null, messageTs: null, threadTs: null, home: false };
   return {

@@ -51,6 +51,7 @@ export async function reopenSubmitted(ctx: SlackContext, form: Submitted): Promi
     userId: form.userId,
     reason: form.typed(INPUTS.reason.block),
     evidenceRef: form.typed(INPUTS.evidence.block),
+    typedAt: form.receivedAt,
   });
   return reopenReply(outcome);
 }

@@ -215,7 +215,8 @@ export async function resolveSubmitted(ctx: SlackContext, form: Submitted): Prom
   const evidenceRef = form.typed(INPUTS.evidence.block).trim();
   if (isBlankText(reason)) return errors(INPUTS.reason.block, "Please give a reason.");
   if (isBlankText(evidenceRef)) return errors(INPUTS.evidence.block, "Please name the evidence.");
-  const outcome = await ctx.useCases.ops.resolve({ ref, verb, userId: form.userId, reason, evidenceRef });
+  const { userId, receivedAt: typedAt } = form;
+  const outcome = await ctx.useCases.ops.resolve({ ref, verb, userId, reason, evidenceRef, typedAt });
   if (outcome.outcome === "invalid") {
     return errors(outcome.field === "reason" ? INPUTS.reason.block : INPUTS.evidence.block, outcome.sentence);
   }

@@ -65,6 +65,8 @@ const Submission = z.looseObject({
 
 export interface Submitted {
   readonly userId: string;
+  /** When it came first, however late it is carried out; null: that is not known. */
+  readonly receivedAt: Date | null;
   readonly viewId: string;
   readonly callbackId: string;
   readonly meta: FormMeta | null;
@@ -75,7 +77,7 @@ export interface Submitted {
   readonly body: JsonObject;
 }
 
-export function submittedOf(body: JsonObject): Submitted | null {
+export function submittedOf(body: JsonObject, receivedAt: Date | null): Submitted | null {
   const parsed = Submission.safeParse(body);
   if (!parsed.success) return null;
   const { user, view } = parsed.data;
@@ -83,6 +85,7 @@ export function submittedOf(body: JsonObject): Submitted | null {
   const first = (block: string) => Object.values(values[block] ?? {})[0];
   return {
     userId: user.id,
+    receivedAt,
     viewId: view.id,
     callbackId: view.callback_id ?? "",
     meta: metaOf(view.private_metadata ?? ""),

@@ -49,7 +49,7 @@ export function registerListeners(app: App, ctx: SlackContext, monotonicMs: () =
 
   app.view({ callback_id: ANYTHING, type: "view_submission" }, async ({ ack, body, context }) => {
     const received = receivedOf(context);
-    const handled = handleView(ctx, body as unknown as JsonObject);
+    const handled = handleView(ctx, body as unknown as JsonObject, received.receivedAt);
     if (handled === null) return ack();
     const key = keyOf(ctx, received);
     const spentMs = monotonicMs() - received.arrivedAtMs;
