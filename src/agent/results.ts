@@ -82,7 +82,7 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "VOIDED":
       return told(
         operation,
-        `Called off before anything was sent: ${nameOf(operation)}. ${why(operation)}`,
+        `Called off before anything was carried out: ${nameOf(operation)}. ${why(operation)}`,
         true,
         replayed,
       );

@@ -232,7 +232,12 @@ async function carryOut(tx: Tx, ctx: ApprovalsContext, decided: Decided): Promis
       });
       return denied === null
         ? sent(tx, approval)
-        : { outcome: "denied", approval: denied, late: decision.late };
+        : {
+            outcome: "denied",
+            approval: denied,
+            late: decision.late,
+            attempts: decision.late ? (await standingOf(tx, denied)).attempts : 0,
+          };
     }
     case "expire":
       return ended(tx, await expireNow(tx, ctx, approval));

@@ -117,7 +117,7 @@ function denialSentence(
   const { currency } = approval.binding;
   const said =
     how.code === "undone"
-      ? "A person took the approval back before anything was sent."
+      ? "A person took the approval back before anything was carried out."
       : "A person denied this.";
   return [
     said,

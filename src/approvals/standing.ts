@@ -10,10 +10,16 @@ import type { ApprovalStanding, DecisionWhoWhen } from "./types.js";
 /** The operation's state, how many siblings are undecided, and whether a person may still stop it. */
 export async function standingOf(on: SqlRunner, approval: Approval): Promise<ApprovalStanding> {
   const [row] = await on.sql<
-    FrozenRow & { status: OperationStatus; code: string | null; not_before: Date | null; waits_for: number }
+    FrozenRow & {
+      status: OperationStatus;
+      code: string | null;
+      not_before: Date | null;
+      waits_for: number;
+      attempts: number;
+    }
   >(
     "approvals.standing",
-    `SELECT o.status, o.result->>'code' AS code, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
+    `SELECT o.status, o.attempts, o.result->>'code' AS code, CASE WHEN o.status = 'PREPARED' AND o.not_before > countersign_now() THEN o.not_before END AS not_before,
        ${FROZEN_COLUMNS},
        (SELECT count(*)::int FROM approvals s WHERE s.turn_id = $2 AND s.id <> $3 AND s.state = 'PENDING') AS waits_for
      FROM operations o ${FROZEN_JOIN} WHERE o.id = $1`,
@@ -26,6 +32,7 @@ export async function standingOf(on: SqlRunner, approval: Approval): Promise<App
     waitsFor: row.waits_for,
     notBefore: row.not_before,
     frozen: frozenOf(row),
+    attempts: row.attempts,
     canBeStopped: canBeStopped(approval, row.status),
   };
 }

@@ -67,6 +67,8 @@ export interface ApprovalStanding {
   readonly notBefore: Date | null;
   /** What keeps its kind from being sent now; null: nothing does. */
   readonly frozen: Frozen | null;
+  /** How often its operation was begun. */
+  readonly attempts: number;
   /** A person may still stop it. */
   readonly canBeStopped: boolean;
 }
@@ -94,8 +96,13 @@ export type DecideOutcome =
       /** Where its release found that it no longer holds: the approval that asks again; null: none does. */
       readonly successorId: ApprovalId | null;
     }
-  /** The no counts. `late`: it overtook a complete approval. */
-  | { readonly outcome: "denied"; readonly approval: Approval; readonly late: boolean }
+  /** The no counts. `late`: it overtook a complete approval. `attempts`: how often that had been tried by then, each time for nothing. */
+  | {
+      readonly outcome: "denied";
+      readonly approval: Approval;
+      readonly late: boolean;
+      readonly attempts: number;
+    }
   | { readonly outcome: "not_found" }
   /** Decided, expired or void before this click. */
   | {

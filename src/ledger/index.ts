@@ -98,6 +98,7 @@ export { resend, sendAuthorised } from "./resend.js";
 export { answerShown, appliedRetry, getResolution, openResolutionOf } from "./resolution-rows.js";
 export { resolve, secondResolve } from "./resolve.js";
 export { settle } from "./settle.js";
+export { SLOWED_DOWN, slowedDown } from "./slowed-down.js";
 export { recordPolicyActivated } from "./subject-events.js";
 export { eraseSubject } from "./subjects.js";
 export type * from "./types.js";

@@ -1,6 +1,6 @@
 /** What was sent, try by try, in words. Tries in a row that went alike are one. */
 import type { AttemptVerdict } from "../domain/evidence.js";
-import type { OperationStatus } from "../domain/operation.js";
+import { ENDED, type OperationStatus } from "../domain/operation.js";
 
 export interface AttemptFacts {
   readonly number: number;
@@ -77,6 +77,8 @@ function runOf(first: AttemptFacts, last: AttemptFacts, what: string): AttemptRu
 function whatOf({ number, verdict, code, replayed }: AttemptFacts, of: AttemptsOf): string {
   const why = code === null ? "" : ` (${spelled(code)})`;
   if (verdict === "open" && !(of.status === "DISPATCHED" && number === of.attempts)) return LOST;
+  // Of what has ended, nothing is sent again.
+  if (verdict === "not_executed" && ENDED.has(of.status)) return `certainly not carried out${why}`;
   const again = replayed === true ? REPLAYED[verdict] : undefined;
   return `${again ?? verdictWords(verdict)}${why}`;
 }

@@ -21,8 +21,10 @@ import {
   provenNotExecuted,
   recover,
 } from "../domain/recovery.js";
+import { capital } from "../domain/text/capital.js";
 import { asSentence } from "../domain/text/sentence.js";
 import { utcSecond } from "../domain/text/utc-time.js";
+import { isTriedAgain, SLOW_DOWN, timesTried, triedSentences } from "../domain/tried.js";
 import type { ResolveVerb, VerbView } from "./types.js";
 
 /** Times are the database's, durations in milliseconds. */
@@ -53,7 +55,7 @@ export interface KnownNow {
 
 /** One sentence each; the last says what happens next by itself. */
 export function recoverySentences(view: Explained, known: KnownNow = NOT_ASKED): readonly string[] {
-  const { operation, frozen } = view;
+  const { operation } = view;
   switch (operation.status) {
     case "AWAITING_APPROVAL":
       return [
@@ -61,12 +63,7 @@ export function recoverySentences(view: Explained, known: KnownNow = NOT_ASKED):
         "It ends by itself when nobody decides in time.",
       ];
     case "PREPARED":
-      return [
-        "Nothing that may have committed was sent; the money is set aside.",
-        frozen !== null
-          ? `It is not sent as long as this holds: ${frozenReason(frozen)} It goes on by itself when that is thawed.`
-          : `It is sent as soon as a worker takes it${operation.notBefore === null ? "" : `, not before ${utcSecond(operation.notBefore)}`}.`,
-      ];
+      return ["Nothing that may have committed was sent; the money is set aside.", ...unsentSentences(view)];
     case "DISPATCHED":
       return [...underWay(view), ...promises(view, known)];
     case "OUTCOME_UNKNOWN":
@@ -101,6 +98,20 @@ export function recoverySentences(view: Explained, known: KnownNow = NOT_ASKED):
     default:
       return assertNever(operation.status, "operation status");
   }
+}
+
+function unsentSentences({ operation, attempts, frozen }: Explained): string[] {
+  const tried = isTriedAgain(operation);
+  if (frozen !== null)
+    return [
+      ...(tried ? [`${capital(timesTried(operation.attempts))}, certainly nothing carried out.`] : []),
+      `It is not sent as long as this holds: ${frozenReason(frozen)} It goes on by itself when that is thawed.`,
+    ];
+  if (tried) return [triedSentences(operation, SLOW_DOWN.includes(attempts.at(-1)?.code ?? ""))];
+  const { notBefore } = operation;
+  return [
+    `It is sent as soon as a worker takes it${notBefore === null ? "" : `, not before ${utcSecond(notBefore)}`}.`,
+  ];
 }
 
 /** Whose time is over has lost it, whatever the row says until somebody takes it. */

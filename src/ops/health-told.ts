@@ -24,6 +24,7 @@ export function healthTold(view: HealthView): HealthTold {
     facts: [
       `Open: ${countsText(view.counts)}.`,
       ...coolingFacts(view.coolingOff),
+      ...triedFacts(view.triedAgain),
       `Approvals that wait: ${view.pendingApprovals}${since}.`,
       oldestText(view.oldestUnknown),
       `Open incidents: ${view.openIncidents}.`,
@@ -73,6 +74,13 @@ function coolingFacts(cooling: HealthView["coolingOff"]): string[] {
         `Cooling off: ${count} operations, the first not sent before ${utcTime(firstUntil)}, the last not before ${utcTime(lastUntil)}.`,
       ];
 }
+
+const triedFacts = (tried: HealthView["triedAgain"]): string[] =>
+  tried === null
+    ? []
+    : [
+        `Tried and not taken by the provider, certainly not carried out: ${counted(tried.count, "operation")}, since ${utcTime(tried.since)}. Each is tried again by itself.`,
+      ];
 
 /** Which it is, and from when it counts: one that was opened again counts from then, and says so. */
 function oldestText(operation: Operation | null): string {

@@ -20,6 +20,8 @@ export async function healthNow(ctx: Pick<OpsContext, "db" | "healthParts">): Pr
     cooling: number;
     cooling_first: Date | null;
     cooling_last: Date | null;
+    tried: number;
+    tried_since: Date | null;
   }>("ops.health", OPEN);
   const due = await ctx.db.sql<DueRow>("ops.backlog", BACKLOG);
   return {
@@ -34,6 +36,8 @@ export async function healthNow(ctx: Pick<OpsContext, "db" | "healthParts">): Pr
       row === undefined || row.cooling_first === null || row.cooling_last === null
         ? null
         : { count: row.cooling, firstUntil: row.cooling_first, lastUntil: row.cooling_last },
+    triedAgain:
+      row === undefined || row.tried_since === null ? null : { count: row.tried, since: row.tried_since },
     pendingApprovals: row?.pending ?? 0,
     oldestPendingAt: row?.oldest_pending ?? null,
     openIncidents: row?.incidents ?? 0,
@@ -85,9 +89,11 @@ SELECT (SELECT id FROM operations WHERE due_at IS NOT NULL AND unknown_since IS 
   (SELECT count(*)::int FROM approvals WHERE state = 'PENDING') AS pending,
   (SELECT min(created_at) FROM approvals WHERE state = 'PENDING') AS oldest_pending,
   (SELECT count(*)::int FROM incidents WHERE status = 'open') AS incidents,
-  cooling.count AS cooling, cooling.first AS cooling_first, cooling.last AS cooling_last
+  cooling.count AS cooling, cooling.first AS cooling_first, cooling.last AS cooling_last, tried.count AS tried, tried.since AS tried_since
 FROM (SELECT count(*)::int, min(not_before) AS first, max(not_before) AS last FROM operations
-  WHERE due_at IS NOT NULL AND status = 'PREPARED' AND not_before > countersign_now()) AS cooling`;
+  WHERE due_at IS NOT NULL AND status = 'PREPARED' AND attempts = 0 AND not_before > countersign_now()) AS cooling,
+  (SELECT count(*)::int, min(first_claimed_at) AS since FROM operations
+  WHERE due_at IS NOT NULL AND status = 'PREPARED' AND attempts > 0) AS tried`;
 
 /** Rows that may be due for long although everything works, by table. SQL conditions. */
 const NOT_LATE: Readonly<Record<string, string>> = {

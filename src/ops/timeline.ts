@@ -211,7 +211,7 @@ function whatHappened(event: EventView, data: Data): string {
     case "expire":
       return "Nobody decided in time.";
     case "void":
-      return "Given up before anything was sent.";
+      return "Given up before anything was carried out.";
     case "claim":
       return `${attempt} began: it is sent.`;
     case "resend":

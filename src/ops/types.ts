@@ -66,6 +66,8 @@ export interface ListView {
   readonly operations: readonly Operation[];
   /** Of those that ended without an effect, the one that asked for the same afterwards. */
   readonly askedAgain: ReadonlyMap<OperationId, Operation>;
+  /** Those that the provider answered with "slow down". */
+  readonly slowedDown: ReadonlySet<OperationId>;
   /** Opaque; hand it back for the next page. null: no more. */
   readonly next: string | null;
 }
@@ -276,6 +278,8 @@ export interface HealthView {
   readonly oldestUnknown: Operation | null;
   /** Approved operations that are not sent before a time that has not come; null: none. */
   readonly coolingOff: { readonly count: number; readonly firstUntil: Date; readonly lastUntil: Date } | null;
+  /** Sent and certainly not carried out each time, and tried again: how many, since the first try of the oldest; null: none. */
+  readonly triedAgain: { readonly count: number; readonly since: Date } | null;
   readonly pendingApprovals: number;
   readonly oldestPendingAt: Date | null;
   readonly openIncidents: number;

@@ -20,6 +20,7 @@ import {
   openResolutionOf,
   requestOf,
   type StoryEvent,
+  slowedDown,
   storyOf,
   waitersOf,
 } from "../ledger/index.js";
@@ -72,6 +73,7 @@ export async function list(
     status: request.status,
     operations: page.rows,
     askedAgain: await askedAgain(ctx.db, page.rows),
+    slowedDown: await slowedDown(ctx.db, page.rows),
     next: page.next,
   };
 }

@@ -12,6 +12,8 @@ export interface Snapshot {
   readonly operations: readonly { readonly kind: string; readonly status: string; readonly count: number }[];
   readonly oldestUnknownAgeMs: number;
   readonly oldestQuarantinedAgeMs: number;
+  /** Since the first try of the oldest operation that certainly was not carried out and is tried again. */
+  readonly oldestTriedAgeMs: number;
   readonly approvalsPending: number;
   readonly oldestApprovalAgeMs: number;
   readonly runs: readonly { readonly state: string; readonly count: number }[];
@@ -180,6 +182,10 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
     "oldest_quarantined_age_seconds",
     "Age of the oldest operation that waits for a person",
   );
+  const triedAge = gauge(
+    "oldest_tried_age_seconds",
+    "Since the first try of the oldest operation that certainly was not carried out and is tried again",
+  );
   const approvals = gauge("approvals_pending", "Approvals that wait for a decision");
   const approvalAge = gauge("oldest_approval_age_seconds", "Age of the oldest approval that waits");
   const runs = gauge("runs_open", "Runs that have not ended", ["state"]);
@@ -204,6 +210,7 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
       for (const { kind, waiting } of now.queues) queue.set({ kind }, waiting);
       unknownAge.set(now.oldestUnknownAgeMs / MS);
       quarantinedAge.set(now.oldestQuarantinedAgeMs / MS);
+      triedAge.set(now.oldestTriedAgeMs / MS);
       approvals.set(now.approvalsPending);
       approvalAge.set(now.oldestApprovalAgeMs / MS);
       outbox.set(now.outboxWaiting);

@@ -189,6 +189,7 @@ describe("the answer to a click", () => {
         waitsFor: 0,
         notBefore: null,
         frozen,
+        attempts: 0,
         canBeStopped: true,
       };
       const decision = {

@@ -125,6 +125,7 @@ describe("a small refund that the filer's word lets go", () => {
       waitsFor: 0,
       notBefore: null,
       frozen: null,
+      attempts: 0,
       canBeStopped: false,
     };
     const ended = decideSentence({
@@ -172,6 +173,7 @@ test.each([
       waitsFor: 0,
       notBefore: null,
       frozen: null,
+      attempts: 0,
       canBeStopped: false,
     },
     successorId: null,
@@ -280,6 +282,7 @@ describe("the headline of health", () => {
       oldestPendingAt: null,
       oldestUnknown: null,
       coolingOff: null,
+      triedAgain: null,
       openIncidents,
     } as unknown as HealthView;
     return JSON.stringify(opsHealth(view, new Date(0)).blocks[0]);
@@ -303,7 +306,7 @@ describe("the headline of health", () => {
     const { id, kind, amountMinor, currency, orderRef } = operationOf();
     const at = new Date("2026-11-29T12:00:00Z");
     const oldestUnknown = { id, kind, amountMinor, currency, orderRef, unknownSince: at, quarantineReason };
-    const none = { parts: [], backlog: [], frozen: [], counts: {}, coolingOff: null };
+    const none = { parts: [], backlog: [], frozen: [], counts: {}, coolingOff: null, triedAgain: null };
     const view = { ...none, pendingApprovals: 0, oldestPendingAt: null, openIncidents: 0, oldestUnknown };
     const told = JSON.stringify(opsHealth(view as unknown as HealthView, at).blocks);
     expect(told).toContain(

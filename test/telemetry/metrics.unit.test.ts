@@ -7,6 +7,7 @@ const EMPTY: Snapshot = {
   operations: [{ kind: "refund", status: "OUTCOME_UNKNOWN", count: 2 }],
   oldestUnknownAgeMs: 1500,
   oldestQuarantinedAgeMs: 0,
+  oldestTriedAgeMs: 2_000_000,
   approvalsPending: 3,
   oldestApprovalAgeMs: 60_000,
   runs: [{ state: "waiting", count: 1 }],
@@ -57,6 +58,7 @@ describe("metrics", () => {
     expect(text).toContain('countersign_operations_open{kind="refund",status="OUTCOME_UNKNOWN"} 2');
     expect(text).toContain("countersign_oldest_unknown_age_seconds 1.5");
     expect(text).toContain("countersign_oldest_due_age_seconds 61");
+    expect(text).toContain("countersign_oldest_tried_age_seconds 2000");
     expect(text).toContain('countersign_runs_ended_total{state="resolved"} 1');
     expect(text).toContain("countersign_model_spend_usd_total 2.5");
     expect(text).toContain('countersign_slack_rate_limited_total{method="chat.update"} 1');

@@ -3,6 +3,7 @@ import { isOperationId, type OperationId } from "../../domain/ids.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
+import { isTriedAgain, triedPart } from "../../domain/tried.js";
 import {
   askedAgain,
   findByPrefix,
@@ -10,6 +11,7 @@ import {
   type Incident,
   listIncidents,
   listOperations,
+  slowedDown,
   storyOf,
 } from "../../ledger/index.js";
 import { incidentRows, isNamed, lookAsking, operationsNamed, statusNamed } from "../../ops/index.js";
@@ -55,6 +57,7 @@ export async function list(options: ListOptions): Promise<void> {
       return;
     }
     const again = await askedAgain(db, page.rows);
+    const slowed = await slowedDown(db, page.rows);
     print(
       table([
         ["operation", "status", "kind", "amount", "on", "customer", "created", ""],
@@ -66,7 +69,7 @@ export async function list(options: ListOptions): Promise<void> {
           row.orderRef ?? row.subscriptionRef ?? "",
           row.customerRef,
           utcSecond(row.createdAt),
-          againOr(again.get(row.id), coolingText(row)),
+          againOr(again.get(row.id), restText(row, slowed.has(row.id))),
         ]),
       ]),
     );
@@ -241,9 +244,14 @@ const candidateText = (operation: Operation): string =>
 const againOr = (next: Operation | undefined, otherwise: string): string =>
   next === undefined ? otherwise : `asked for again: ${againText(next)}`;
 
-/** Of what is approved and rests. */
-const coolingText = ({ status, notBefore }: Operation): string =>
-  status === "PREPARED" && notBefore !== null ? `cooling off, not sent before ${utcSecond(notBefore)}` : "";
+/** Of what is approved and rests, or is tried again. */
+function restText(operation: Operation, slowed: boolean): string {
+  const { status, notBefore } = operation;
+  if (isTriedAgain(operation)) return triedPart(operation, slowed, utcSecond);
+  return status === "PREPARED" && notBefore !== null
+    ? `cooling off, not sent before ${utcSecond(notBefore)}`
+    : "";
+}
 
 const amountOf = (operation: Operation): string =>
   operation.amountMinor === 0n ? "" : formatMoney(money(operation.amountMinor, operation.currency));

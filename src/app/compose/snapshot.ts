@@ -7,6 +7,7 @@ import type { Snapshot } from "../../telemetry/index.js";
 interface Row {
   unknown_age: number;
   quarantined_age: number;
+  tried_age: number;
   pending: bigint;
   pending_age: number;
   outbox: bigint;
@@ -23,6 +24,8 @@ SELECT
     WHERE due_at IS NOT NULL AND status IN ('DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING')), 0)::float8 AS unknown_age,
   COALESCE((SELECT extract(epoch FROM countersign_now() - min(unknown_since)) * 1000 FROM operations
     WHERE due_at IS NOT NULL AND status = 'QUARANTINED'), 0)::float8 AS quarantined_age,
+  COALESCE((SELECT extract(epoch FROM countersign_now() - min(first_claimed_at)) * 1000 FROM operations
+    WHERE due_at IS NOT NULL AND status = 'PREPARED' AND attempts > 0 AND NOT ${KEPT_BY_FREEZE}), 0)::float8 AS tried_age,
   (SELECT count(*) FROM approvals WHERE state = 'PENDING') AS pending,
   COALESCE((SELECT extract(epoch FROM countersign_now() - min(created_at)) * 1000 FROM approvals
     WHERE state = 'PENDING'), 0)::float8 AS pending_age,
@@ -61,6 +64,7 @@ export async function takeSnapshot(
     operations: Object.entries(byStatus).map(([status, count]) => ({ kind: "all", status, count })),
     oldestUnknownAgeMs: row.unknown_age,
     oldestQuarantinedAgeMs: row.quarantined_age,
+    oldestTriedAgeMs: row.tried_age,
     approvalsPending: Number(row.pending),
     oldestApprovalAgeMs: row.pending_age,
     runs: runs.map(({ state, n }) => ({ state, count: Number(n) })),

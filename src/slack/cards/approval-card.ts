@@ -21,6 +21,7 @@ import { cutText } from "../../domain/text/cut.js";
 import { listOf } from "../../domain/text/list-of.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
+import { isTriedAgain, nothingDone } from "../../domain/tried.js";
 import type { Ticket } from "../../runs/index.js";
 import { ACTIONS, approvalValue } from "../actions.js";
 import {
@@ -274,7 +275,7 @@ function endBlocks(view: ApprovalView, blockId: string): KnownBlock[] {
   return buttons.length === 0 ? decided : [...decided, actions(blockId, buttons)];
 }
 
-/** Buttons only while a decision is asked for, and the Undo of a cooling-off; a decided card has none. */
+/** Buttons only while a decision is asked for, and the Undo of what cools off or is tried again; a decided card has none. */
 function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
   const value = approvalValue(approval.id, approval.cardVersion);
   const amount = amountOf(approval.binding);
@@ -297,9 +298,8 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
       { action: ACTIONS.approvalDetails, text: "Full text", value },
     ];
   }
-  const cooling =
-    approval.state === "RELEASED" && operation.status === "PREPARED" && operation.notBefore !== null;
-  return cooling
+  const waits = operation.status === "PREPARED" && (operation.notBefore !== null || isTriedAgain(operation));
+  return approval.state === "RELEASED" && waits
     ? [
         {
           action: ACTIONS.undo,
@@ -312,15 +312,22 @@ function buttonsOf({ approval, operation }: ApprovalView): ButtonSpec[] {
     : [];
 }
 
-/** Of what is approved and cools off: until when, and what Undo ends. */
-export const coolingNotes = ({ notBefore, status }: OperationFacts): KnownBlock[] =>
-  notBefore !== null && status === "PREPARED"
-    ? [
-        note(
-          `It is not sent before ${localTime(notBefore)}. Until then it can be undone; what was undone cannot be approved again.`,
-        ),
-      ]
-    : [];
+/** Of what is approved and cools off, or is tried again: until when, and what Undo ends. */
+export function coolingNotes(operation: OperationFacts): KnownBlock[] {
+  const { notBefore, status } = operation;
+  if (isTriedAgain(operation))
+    return [
+      note(
+        "Nothing was carried out, so it can be undone until it is; what was undone cannot be approved again.",
+      ),
+    ];
+  if (notBefore === null || status !== "PREPARED") return [];
+  return [
+    note(
+      `It is not sent before ${localTime(notBefore)}. Until then it can be undone; what was undone cannot be approved again.`,
+    ),
+  ];
+}
 
 /** In App Home: what this person approved or could have, and what has not been sent yet. */
 export function stoppableButtons(view: ApprovalView): ButtonSpec[] {
@@ -371,7 +378,7 @@ function decisionBlocks(view: ApprovalView): KnownBlock[] {
     ...suggested,
     ...(standing === null
       ? []
-      : approval.state === "EXPIRED"
+      : approval.state === "EXPIRED" || isTriedAgain(operation)
         ? [ours(withLocalTimes(standing))]
         : [theirs(standing, NOTE_MAX * 2)]),
     ...(vouched === null ? [] : [note(vouched)]),
@@ -423,13 +430,15 @@ function standingLine(view: ApprovalView): string | null {
     case "RELEASED":
       return resultOf(operation);
     case "DENIED":
-      return `Denied. Nothing was sent. ${nextAfter("DENIED", operation)}`;
+      return `Denied. ${nothingDone(operation.attempts)} ${nextAfter("DENIED", operation)}`;
     case "EXPIRED":
       return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent. ${nextAfter("EXPIRED", operation)}`;
     case "VOIDED":
       return [
         voidedBecause(approval),
-        approval.endCode === "binding_confirmed" ? insteadSentence(view.instead) : "Nothing was sent.",
+        approval.endCode === "binding_confirmed"
+          ? insteadSentence(view.instead)
+          : nothingDone(operation.attempts),
         view.successor ? "A new card asks again." : afterVoided(view),
       ]
         .filter((part) => part !== "")

@@ -7,6 +7,7 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { listOf } from "../../domain/text/list-of.js";
+import { isTriedAgain, nothingDone, timesTried } from "../../domain/tried.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { voidedBecause, voidedWords } from "./approval-card.js";
@@ -33,7 +34,7 @@ export function decideSentence(outcome: DecideOutcome): string {
       return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${held(outcome.frozen)}`;
     case "denied":
       return outcome.late
-        ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped before it was sent.`
+        ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped ${stoppedWhen(outcome.attempts)}.`
         : `Denied: ${what(outcome.approval)}. Nothing is sent.`;
     case "not_found":
       return "This card is no longer active; nothing was changed.";
@@ -90,11 +91,12 @@ function endedSentence(
     case "APPROVED":
     case "RELEASED": {
       const waits = now.waitsFor > 0 ? ` It waits for ${others(now.waitsFor)} of the same step.` : "";
-      const cooling = now.notBefore === null ? "" : ` It is not sent before ${localTime(now.notBefore)}.`;
+      const cooling =
+        now.notBefore === null || isTried(now) ? "" : ` It is not sent before ${localTime(now.notBefore)}.`;
       return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now)}.${waits}${cooling}${isUnsent(now) ? held(now.frozen) : ""}${note}`;
     }
     case "DENIED":
-      return `Already denied${byAndWhen(decision)}: ${subject}. Nothing was sent.${note}`;
+      return `Already denied${byAndWhen(decision)}: ${subject}. ${nothingDone(now.attempts)}${note}`;
     case "EXPIRED":
       return `Too late: this expired ${localTime(approval.expiresAt)} because nobody had decided. Nothing was sent: ${subject}.`;
     case "VOIDED":
@@ -103,7 +105,7 @@ function endedSentence(
           ? " A newer card asks again."
           : decision.endCode === "binding_confirmed"
             ? ""
-            : " Nothing was sent."
+            : ` ${nothingDone(now.attempts)}`
       }`;
     default:
       return assertNever(decision.state, "approval state");
@@ -146,12 +148,23 @@ const isUnsent = ({ operationStatus: status }: ApprovalStanding): boolean =>
 /** Since when, by whom and why nothing is sent, as the card says it; nothing where nothing holds it back. */
 const held = (frozen: Frozen | null): string => (frozen === null ? "" : ` ${frozenSince(frozen)}`);
 
-function standing({ operationStatus: status, resultCode }: ApprovalStanding): string {
+const isTried = ({ operationStatus: status, attempts }: ApprovalStanding): boolean =>
+  isTriedAgain({ status, attempts });
+
+const stoppedWhen = (attempts: number): string =>
+  attempts === 0
+    ? "before it was sent"
+    : `after ${attempts === 1 ? "one try" : `${attempts} tries`}; nothing was carried out`;
+
+function standing(now: ApprovalStanding): string {
+  const { operationStatus: status, resultCode, attempts } = now;
   const result = resultCode === null ? null : { code: resultCode };
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return "has not been sent yet";
+      return isTried(now)
+        ? `was ${timesTried(attempts)}, certainly nothing was carried out, and is tried again`
+        : "has not been sent yet";
     case "DISPATCHED":
       return "has been sent";
     case "OUTCOME_UNKNOWN":
@@ -168,7 +181,7 @@ function standing({ operationStatus: status, resultCode }: ApprovalStanding): st
     case "DENIED":
     case "EXPIRED":
     case "VOIDED":
-      return "was stopped before it was sent";
+      return `was stopped ${stoppedWhen(attempts)}`;
     case "REVERSED":
       return "was carried out and later taken back by the provider";
     default:

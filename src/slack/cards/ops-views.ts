@@ -10,6 +10,7 @@ import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
 import { listOf } from "../../domain/text/list-of.js";
 import { utcTime } from "../../domain/text/utc-time.js";
+import { isTriedAgain, triedPart } from "../../domain/tried.js";
 import type {
   ApprovalsView,
   EventsView,
@@ -52,18 +53,22 @@ const EVIDENCE_SHOWN = 10;
 const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max).text;
 
 /** "op_0192… confirmed · refund £180.00 GBP ORD-10042": one line of a list, in mrkdwn. */
-export function operationLine(operation: Operation): string {
-  return `\`${operation.id}\` ${standing(operation)} · ${esc(shortOf(operation))} · ${localTime(operation.createdAt)}${coolingText(operation)}`;
-}
+export const operationLine = (operation: Operation): string => lineOf(operation, false);
+
+const lineOf = (operation: Operation, slowedDown: boolean): string =>
+  `\`${operation.id}\` ${standing(operation)} · ${esc(shortOf(operation))} · filed ${localTime(operation.createdAt)}${restText(operation, slowedDown)}`;
 
 /** "refund £180.00 GBP ORD-10042, confirmed (`op_…`)": what the same request became the next time. */
 const againText = (next: Operation): string => `${esc(shortOf(next))}, ${standing(next)} (\`${next.id}\`)`;
 
 /** Of what is approved and rests: true before and after its time, as long as it has not left. */
-const coolingText = ({ status, notBefore }: Pick<Operation, "status" | "notBefore">): string =>
-  status === "PREPARED" && notBefore !== null
+function restText(operation: Operation, slowedDown: boolean): string {
+  const { status, notBefore } = operation;
+  if (isTriedAgain(operation)) return ` · ${triedPart(operation, slowedDown, localTime)}`;
+  return status === "PREPARED" && notBefore !== null
     ? ` · not sent before ${localTime(notBefore)} (cooling off)`
     : "";
+}
 
 /** "confirmed by on-call's word alone": what only a person vouches for says so wherever its state is named. */
 const standing = ({ status, result }: Pick<Operation, "status" | "result">): string => {
@@ -76,7 +81,7 @@ export function opsList(view: ListView, page: string | null): Message {
   const title = view.status === null ? "Operations" : `Operations: ${stateWords(view.status)}`;
   const lines = view.operations.slice(0, LINES_SHOWN).map((operation) => {
     const next = view.askedAgain.get(operation.id);
-    return `${operationLine(operation)}${next === undefined ? "" : ` · asked for again: ${againText(next)}`}`;
+    return `${lineOf(operation, view.slowedDown.has(operation.id))}${next === undefined ? "" : ` · asked for again: ${againText(next)}`}`;
   });
   return withinLimits(
     {

@@ -14,9 +14,10 @@ import { onWord } from "../../domain/named-evidence.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
 import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
-import { uncapital } from "../../domain/text/capital.js";
+import { capital, uncapital } from "../../domain/text/capital.js";
 import { asSentence } from "../../domain/text/sentence.js";
 import { utcTime } from "../../domain/text/utc-time.js";
+import { isTriedAgain, nothingDone, timesTried, triedPart, triedSentences } from "../../domain/tried.js";
 import type { TicketPlace } from "../text/link.js";
 import { withRef } from "../text/safe.js";
 
@@ -46,6 +47,10 @@ export interface OperationFacts {
   readonly result: { readonly code: string; readonly detail: string } | null;
   readonly quarantineReason: string | null;
   readonly notBefore: Date | null;
+  /** How often it was begun. */
+  readonly attempts: number;
+  /** The provider answered the newest of them with "slow down". */
+  readonly slowedDown: boolean;
   /** Sending of its kind is frozen now; null: it is not. */
   readonly frozen: Frozen | null;
   readonly approvedBy: readonly string[];
@@ -137,7 +142,7 @@ export function standingOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return "waits for an approval, nothing sent";
     case "PREPARED":
-      return `${operation.approvedBy.length > 0 ? "approved" : "allowed"}, not sent${operation.frozen === null ? whenSent(operation) : ": sending is frozen"}`;
+      return `${operation.approvedBy.length > 0 ? "approved" : "allowed"}, ${waiting(operation)}`;
     case "DISPATCHED":
       return "sent, not answered yet";
     case "OUTCOME_UNKNOWN":
@@ -157,7 +162,9 @@ export function standingOf(operation: OperationFacts): string {
     case "EXPIRED":
       return "expired, nobody decided";
     case "VOIDED":
-      return isLetGo(operation) ? "asked for again without an approval" : "withdrawn before it was sent";
+      return isLetGo(operation)
+        ? "asked for again without an approval"
+        : uncapital(withdrawn(operation)).slice(0, -1);
     case "REVERSED":
       return "taken back by the provider";
     default:
@@ -173,9 +180,9 @@ export function outcomeOf(operation: OperationFacts): string {
     case "AWAITING_APPROVAL":
       return `${what}: waits for an approval. Nothing has been sent.`;
     case "PREPARED":
-      return operation.frozen !== null
-        ? `${what}: ${uncapital(FROZEN)}`
-        : `${what}: not sent${whenSent(operation)}.`;
+      return operation.frozen === null && !isTriedAgain(operation)
+        ? `${what}: not sent${whenSent(operation)}.`
+        : `${what}: ${uncapital(unsent(operation))}`;
     case "DISPATCHED":
       return `${what}: sent, the answer is not there yet.`;
     case "OUTCOME_UNKNOWN":
@@ -199,13 +206,13 @@ export function outcomeOf(operation: OperationFacts): string {
         operation.kind === "refund" ? "No money moved." : null,
       ]);
     case "DENIED":
-      return join([`${what}: denied.`, detailOf(operation), "Nothing was sent."]);
+      return join([`${what}: denied.`, detailOf(operation), nothingDone(operation.attempts)]);
     case "EXPIRED":
       return `${what}: nobody decided in time. Nothing was sent.`;
     case "VOIDED":
       return isLetGo(operation)
         ? join([`${what}: needs no approval any more.`, detailOf(operation)])
-        : join([`${what}: withdrawn before it was sent.`, detailOf(operation)]);
+        : join([`${what}: ${uncapital(withdrawn(operation))}`, detailOf(operation)]);
     case "REVERSED":
       return `${what}: the provider took it back after confirming it. The customer does not have the money.`;
     default:
@@ -233,6 +240,28 @@ export function askAgain({
       return null;
   }
 }
+
+/** Of what is allowed and waits, as part of a line. */
+function waiting(operation: OperationFacts): string {
+  if (!isTriedAgain(operation))
+    return `not sent${operation.frozen === null ? whenSent(operation) : ": sending is frozen"}`;
+  return operation.frozen === null
+    ? triedPart(operation, operation.slowedDown)
+    : `${timesTried(operation.attempts)}, certainly nothing carried out: sending is frozen`;
+}
+
+/** The same as sentences, and without the time of what cools off. */
+export function unsent(operation: OperationFacts): string {
+  if (!isTriedAgain(operation)) return operation.frozen !== null ? FROZEN : "Not sent yet.";
+  return operation.frozen === null
+    ? triedSentences(operation, operation.slowedDown)
+    : `${capital(timesTried(operation.attempts))}, certainly nothing carried out. ${FROZEN.replace("Not sent", "Not tried again")}`;
+}
+
+const withdrawn = ({ attempts }: Pick<OperationFacts, "attempts">): string =>
+  attempts === 0
+    ? "Withdrawn before it was sent."
+    : `Withdrawn; ${timesTried(attempts)}, nothing was carried out.`;
 
 /** Of what is allowed and was not sent: " yet", or the time before which it rests. */
 const whenSent = ({ notBefore }: OperationFacts): string =>
@@ -298,7 +327,7 @@ export function resultOf(operation: OperationFacts): string {
   switch (status) {
     case "AWAITING_APPROVAL":
     case "PREPARED":
-      return operation.frozen !== null ? FROZEN : "Not sent yet.";
+      return unsent(operation);
     case "DISPATCHED":
       return "Sent; the answer is not there yet.";
     case "OUTCOME_UNKNOWN":
@@ -321,11 +350,11 @@ export function resultOf(operation: OperationFacts): string {
       return join(["Not carried out.", detail ?? "The provider refused it."]);
     case "DENIED":
     case "EXPIRED":
-      return "Nothing was sent.";
+      return nothingDone(operation.attempts);
     case "VOIDED":
       return isLetGo(operation)
         ? join(["Needs no approval any more.", detail])
-        : join(["Withdrawn before it was sent.", detail]);
+        : join([withdrawn(operation), detail]);
     case "REVERSED":
       return "Taken back by the provider after it had confirmed it.";
     default:

@@ -5,7 +5,7 @@ import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId, TicketId } from "../../domain/ids.js";
 import { formatMoney, isCurrency } from "../../domain/money.js";
 import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
-import { REFERENCE_IS_GIVEN } from "../../ops/index.js";
+import { REFERENCE_IS_GIVEN, SLOWED_DOWN } from "../../ops/index.js";
 import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 import type { TicketPlace } from "../text/link.js";
@@ -33,6 +33,8 @@ interface Row {
   result: { code?: unknown; detail?: unknown } | null;
   quarantine_reason: string | null;
   not_before: Date | null;
+  attempts: number;
+  slowed_down: boolean;
   frozen_kind: Frozen["kind"] | null;
   frozen_at: Date | null;
   frozen_by: string | null;
@@ -56,7 +58,8 @@ interface Row {
 const SELECT = `
 SELECT o.id, o.kind, o.status, o.amount_minor, o.currency, o.occurrence, o.customer_ref, c.name AS customer_name, o.order_ref,
        o.subscription_ref, o.at_period_end, o.refund_scope, o.reason, o.payment_intent, o.provider_subscription, o.provider_ref,
-       o.provider_status, o.result, o.quarantine_reason, o.not_before, o.approved_by, o.filers, o.ticket_id, t.ref AS ticket_ref,
+       o.provider_status, o.result, o.quarantine_reason, o.not_before, o.attempts,
+       ${SLOWED_DOWN} AS slowed_down, o.approved_by, o.filers, o.ticket_id, t.ref AS ticket_ref,
        t.channel_id AS ticket_channel, coalesce(t.thread_ts, t.message_ts) AS ticket_ts, o.unknown_since, o.resolved_by_person,
        CASE WHEN o.status IN ('CONFIRMED', 'REJECTED') AND o.resolved_by_person THEN (
          SELECT array_remove(ARRAY[r.by, r.second_by], NULL) FROM resolutions r
@@ -154,6 +157,8 @@ function factsOf(row: Row): OperationFacts {
         : { code: String(row.result.code ?? ""), detail: String(row.result.detail ?? "") },
     quarantineReason: row.quarantine_reason,
     notBefore: row.not_before,
+    attempts: row.attempts,
+    slowedDown: row.slowed_down,
     frozen:
       row.frozen_kind === null
         ? null

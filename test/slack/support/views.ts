@@ -33,6 +33,8 @@ export function operationOf(changes: Partial<OperationFacts> = {}): OperationFac
     result: null,
     quarantineReason: null,
     notBefore: null,
+    attempts: 0,
+    slowedDown: false,
     frozen: null,
     approvedBy: [],
     filers: ["U_AGENT"],
