@@ -82,12 +82,21 @@ async function parkedEarly(): Promise<Operation> {
 }
 
 /** News about the operation that shows nothing of it on its own payment. */
-async function news(operation: Operation): Promise<void> {
-  await refundUnder(operation.id, "ORD-2", 700);
+async function news(operation: Operation): Promise<string> {
+  const ref = await refundUnder(operation.id, "ORD-2", 700);
   await hearAll();
+  return ref;
 }
 
-async function nothingSent(operation: Operation): Promise<void> {
+/** `ref`: what the provider shows under its id on another payment. */
+async function nothingSent(operation: Operation, ref: string): Promise<void> {
+  await staysParked(
+    operation,
+    `The provider made something else than was asked for: ${ref} of £7.00 GBP (differs in payment, amount).`,
+  );
+}
+
+async function staysParked(operation: Operation, why: string): Promise<void> {
   const ctx = w.worker("w");
   for (let looks = 0; looks < 3; looks += 1) {
     await w.look(ctx, operation.id);
@@ -96,9 +105,7 @@ async function nothingSent(operation: Operation): Promise<void> {
   expect(await w.control.effects({ paymentIntent: "pi_ORD-1" })).toEqual([]);
   const parked = await w.now(operation.id);
   expect(parked).toMatchObject({ status: "QUARANTINED", attempts: 2 });
-  expect(quarantineWords(parked.quarantineReason ?? "")).toBe(
-    "It had ended before, so it is not sent again unless a person authorises that.",
-  );
+  expect(quarantineWords(parked.quarantineReason ?? "")).toBe(why);
   expect(await books("ORD-1")).toMatchObject({ reserved: 2_000, refunded: 0 });
 }
 
@@ -117,8 +124,25 @@ describe("what had ended is not sent again by a machine", () => {
       evidenceRef: "bank transfer 4712",
     };
     expect(await ops.reopen(again)).toMatchObject({ outcome: "reopened" });
-    await news(operation);
-    await nothingSent(operation);
+    await nothingSent(operation, await news(operation));
+  });
+
+  it("what had opened it again comes to nothing", async () => {
+    const operation = await parkedEarly();
+    const asked = await ops.resolve({ ...form(operation, "the provider's page"), verb: "reject" });
+    if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
+    const agreed = { resolutionId: asked.resolution.id, userId: "U_ONC2", verdict: "agree" } as const;
+    expect(await ops.second({ ...agreed, note: null })).toMatchObject({ operation: { status: "REJECTED" } });
+    w.control.arm({ kind: "outcome", status: "pending" });
+    const ref = await refundUnder(operation.id, "ORD-2", 700);
+    await hearAll();
+    await w.control.advanceRefund(ref, { status: "failed" });
+    await hearAll();
+    await w.work(w.worker("w"), operation.id);
+    await staysParked(
+      operation,
+      "It had ended before, so it is not sent again unless a person authorises that.",
+    );
   });
 
   it("rejected by people, contradicted by what the provider shows elsewhere, and then there is news", async () => {
@@ -133,7 +157,7 @@ describe("what had ended is not sent again by a machine", () => {
     expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
     await w.control.advanceRefund(ref, { status: "succeeded" });
     await hearAll();
-    await nothingSent(operation);
+    await nothingSent(operation, ref);
   });
 
   it("what opened it again and is hidden for a moment settles it, and nothing is sent", async () => {
