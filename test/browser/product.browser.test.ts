@@ -105,9 +105,10 @@ describeInBrowser("the product on the page", () => {
       .getByText(/^Refunded .*79\.00/)
       .first()
       .waitFor();
+    // The card has the amount in a row of its own.
     await sam
-      .locator("#messages")
-      .getByText(/^Refunded .*79\.00/)
+      .locator("#messages article", { hasText: "$79.00" })
+      .getByText(/^Refunded\. Reference/)
       .waitFor();
     expect(await sam.getByRole("button", { name: /^Approve/ }).count()).toBe(0);
     await sam.locator("#inspector-toggle").click();
@@ -175,8 +176,8 @@ describeInBrowser("the product on the page", () => {
     await form(noor).locator("button[type=submit]").click();
     await sent(noor);
     await phone
-      .locator("#messages")
-      .getByText(/^Refunded .*180\.00/)
+      .locator("#messages article", { hasText: "£180.00" })
+      .getByText(/^Refunded[.,]/)
       .waitFor();
     expect(await control.effects({ operationId: operation?.id ?? "" })).toHaveLength(1);
   });
