@@ -167,9 +167,9 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       everyMs: TRIPS_EVERY_MS,
       pass: async () => {
         await setLiftedBack(contexts.dispatch);
-        await tellUnknownPolicy(contexts.dispatch);
         await checkTrips(parts.ops);
         await showSwitches(parts.ops);
+        await tellUnknownPolicy(contexts.dispatch);
       },
     },
     {
@@ -199,8 +199,8 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "cards' world",
       everyMs: WORLD_EVERY_MS,
       pass: async () => {
-        await showUnshown(slack, contexts.dispatch.notices, SWEEP_LIMIT);
         await followWorld(slack);
+        await showUnshown(slack, contexts.dispatch.notices, SWEEP_LIMIT);
       },
     },
     {
@@ -214,8 +214,8 @@ export function schedules(parts: HandlerParts, reconcileEveryMs: number): Schedu
       name: "prune",
       everyMs: PRUNE_EVERY_MS,
       pass: async () => {
-        await makeForgottenPostsDue(slack);
         while ((await pruneSlack(slack)) > 0);
+        await makeForgottenPostsDue(slack);
       },
     },
     {
