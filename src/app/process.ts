@@ -126,7 +126,7 @@ export async function startProcess(
     closers.push(() => queues.close());
     const { wake } = queues;
 
-    const slackSettings = slackConfig(config.slack, config.port);
+    const slackSettings = slackConfig(config.slack, config.port, config.timing);
     const web = createSlackWeb(slackSettings, log, metrics.slack);
     closers.push(() => web.close());
     const policyNow = async () => (await activePolicy(db)).policy;

@@ -8,7 +8,7 @@
  * 4. A word that the provider does not bear out is never taken without a remark. The remark holds nothing that a person wrote.
  */
 import type { Evidence, ProviderEffect } from "./evidence.js";
-import type { Operation } from "./operation.js";
+import type { Operation, OperationStatus } from "./operation.js";
 import { MADE_DIFFERENTLY } from "./resolving.js";
 import { cutText } from "./text/cut.js";
 
@@ -159,3 +159,7 @@ function mentions(text: string, ref: string): boolean {
   }
   return false;
 }
+
+/** A reference that only a person named belongs to their confirmation: once that does not stand, it is of before. */
+export const isOfBefore = (status: OperationStatus, given: boolean): boolean =>
+  given && status !== "CONFIRMED" && status !== "REVERSED";

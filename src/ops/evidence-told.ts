@@ -1,4 +1,5 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
+import { formatMoney } from "../domain/money.js";
 import { ENDED, type Operation } from "../domain/operation.js";
 import { wasAnswered } from "./attempt-runs.js";
 import type { LastLook, OperationView } from "./types.js";
@@ -47,6 +48,10 @@ export function evidenceTold({
 
 /** The newest of what is stored shows the very same, and stands above. */
 const AS_BEFORE = "The provider shows the same.";
+
+/** "£20.00 GBP on its payment, by no operation of ours" */
+export const elsewhereWords = (money: NonNullable<OperationView["refundedElsewhere"]>): string =>
+  `${formatMoney(money)} on its payment, by no operation that stands as carried out here`;
 
 /** Nothing of it is to be sent any more, unless it is opened again. */
 export const hasEnded = ({ status }: Pick<Operation, "status">): boolean => ENDED.has(status);

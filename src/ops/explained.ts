@@ -16,6 +16,8 @@ export interface Extra extends Explained {
   readonly customerName: string;
   /** Its reference is only what a person named. */
   readonly referenceGiven: boolean;
+  /** What is counted as refunded elsewhere on its payment, in its own currency; null: nothing. */
+  readonly refundedElsewhere: { readonly amountMinor: bigint; readonly currency: string } | null;
 }
 
 /** Reads only, one moment after another: what is shown may be a moment old, what is decided is checked again. */
@@ -29,13 +31,16 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
       customer_name: string;
       reference_given: boolean;
       ended_before: boolean;
+      elsewhere: bigint | null;
+      elsewhere_currency: string | null;
     }
   >(
     "ops.explained",
     `SELECT countersign_now() AS now, o.last_send_ended_at, o.due_at, o.lease_until, c.name AS customer_name, ${REFERENCE_IS_GIVEN} AS reference_given,
        ${endedBefore("o.id")} AS ended_before,
+       p.refunded_elsewhere AS elsewhere, p.currency AS elsewhere_currency,
        ${FROZEN_COLUMNS}
-     FROM operations o JOIN customers c ON c.id = o.customer_id ${FROZEN_JOIN} WHERE o.id = $1`,
+     FROM operations o JOIN customers c ON c.id = o.customer_id LEFT JOIN payments p ON p.id = o.payment_id ${FROZEN_JOIN} WHERE o.id = $1`,
     [operation.id],
   );
   if (row === undefined) throw new Error(`operation ${operation.id} is gone`);
@@ -54,5 +59,9 @@ export async function explained(ctx: LookContext, operation: Operation): Promise
     endedBefore: row.ended_before,
     customerName: row.customer_name,
     referenceGiven: row.reference_given,
+    refundedElsewhere:
+      row.elsewhere === null || row.elsewhere === 0n || row.elsewhere_currency === null
+        ? null
+        : { amountMinor: row.elsewhere, currency: row.elsewhere_currency },
   };
 }

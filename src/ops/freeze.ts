@@ -58,7 +58,7 @@ async function thawAsItStands(
   { userId, kind, command, typedAt }: Parameters<OpsUseCases["thaw"]>[0],
 ): Promise<ThawOutcome | "moved"> {
   const state = await freezeState(ctx, kind);
-  if (!state.frozen) return { outcome: "not_frozen", state };
+  if (!state.frozen) return notFrozen(ctx, state);
   const typed = {
     kind,
     by: userId,
@@ -84,7 +84,7 @@ async function thawed(
   const { state, changed, kept } = await ledger.thaw(ctx.ledger, typed);
   if (kept !== null && state.frozen) return keptWith(state, kept);
   if (changed) await showSwitch(ctx, state);
-  return changed ? thawedNow(ctx, state) : { outcome: "not_frozen", state };
+  return changed ? thawedNow(ctx, state) : notFrozen(ctx, state);
 }
 
 const keptWith = (state: FreezeState, kept: ledger.ThawKept): ThawOutcome | "moved" =>
@@ -109,7 +109,7 @@ export async function secondThaw(
   const caller = await authorise(ctx, request.userId);
   if (caller.outcome === "refused") return caller;
   const state = await freezeState(ctx, request.kind);
-  if (!state.frozen) return { outcome: "not_frozen", state };
+  if (!state.frozen) return notFrozen(ctx, state);
   for (const other of [state.by, state.thawAskedBy]) {
     const may = mayThaw(caller.reading, keyOf(caller, other), caller.policy);
     if (!may.may) return refused(may);
@@ -125,9 +125,18 @@ export async function secondThaw(
 const GONE =
   "This request for a thaw is no longer open: it was answered, ran out, or the switch was turned meanwhile. Nothing was changed.";
 
+const frozenNow = async (ctx: Pick<OpsContext, "db">): Promise<readonly FreezeState[]> =>
+  (await ledger.freezeStates(ctx.db)).filter(({ frozen }) => frozen);
+
+const notFrozen = async (ctx: Pick<OpsContext, "db">, state: FreezeState): Promise<ThawOutcome> => ({
+  outcome: "not_frozen",
+  state,
+  frozenNow: await frozenNow(ctx),
+});
+
 /** Switches are turned one by one: one that is still on is said, because it still holds back what it names. */
 async function thawedNow(ctx: Pick<OpsContext, "db">, state: FreezeState): Promise<ThawOutcome> {
-  const others = (await ledger.freezeStates(ctx.db)).filter(({ frozen }) => frozen);
+  const others = await frozenNow(ctx);
   return { outcome: "thawed", state, stillFrozen: others.map(({ kind }) => kind) };
 }
 

@@ -20,7 +20,13 @@ export {
   attemptRuns,
 } from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
-export { type EvidenceTold, evidenceTold, noEvidenceWords, nothingSentWords } from "./evidence-told.js";
+export {
+  type EvidenceTold,
+  elsewhereWords,
+  evidenceTold,
+  noEvidenceWords,
+  nothingSentWords,
+} from "./evidence-told.js";
 export { verbsLeft, verbsOfTwo, WAIT_FOR_PENDING } from "./explain.js";
 export { isNamed, operationsNamed } from "./find.js";
 export { healthNow } from "./health.js";

@@ -133,6 +133,8 @@ export interface OperationView {
   /** What the provider showed when it was last asked, in one sentence; null: it was not asked yet. */
   readonly lastLook: LastLook | null;
   readonly approval: Approval | null;
+  /** What the provider shows as refunded on its payment that is no operation's; null: nothing, or no payment. Minor units. */
+  readonly refundedElsewhere: { readonly amountMinor: bigint; readonly currency: string } | null;
   readonly waiters: readonly { readonly runId: RunId; readonly ticketId: TicketId }[];
   readonly contract: EffectContract;
   /** What recovery the contract allows now and why, one sentence each; the last says what happens next by itself. */
@@ -433,7 +435,12 @@ export type FreezeOutcome =
 
 export type ThawOutcome =
   | Refused
-  | { readonly outcome: "not_frozen"; readonly state: FreezeState }
+  /** `frozenNow`: switches that are on all the same. */
+  | {
+      readonly outcome: "not_frozen";
+      readonly state: FreezeState;
+      readonly frozenNow: readonly FreezeState[];
+    }
   /** `reason` of the freeze in `state`. */
   | { readonly outcome: "thawed"; readonly state: FreezeState; readonly stillFrozen: readonly FreezeKind[] }
   /** The card's request was answered, ran out, or the switch was turned meanwhile, also since this very command. Nothing was changed. */

@@ -85,9 +85,9 @@ function refusal(code: ResolvingRefusal, standing: VerbView, asked: Evidence): s
   const { sentence: said } = probeView(asked);
   switch (code) {
     case "evidence_contradicts":
-      // The first of the three says what to do.
-      if (asked.says === "pending" && standing.verb !== "confirm")
-        return `Refused as long as this holds: ${said} Its end at the provider settles it.`;
+      // What the provider shows stands once, as evidence; what to do about it, in the first of the three.
+      if (asked.says === "pending")
+        return `Not while the provider has it pending: its end there settles it.${standing.verb === "confirm" ? ` ${WAIT_FOR_PENDING}` : ""}`;
       return `Refused as long as this holds: ${said}${instead(asked)}`;
     case "not_as_asked":
       return `Refused: ${said} What is not as it was asked for is never confirmed.`;
@@ -110,13 +110,12 @@ function instead(asked: Evidence): string {
   switch (asked.says) {
     case "committed":
       return " Confirm committed is what is left.";
-    case "pending":
-      return ` Its end at the provider settles it. ${WAIT_FOR_PENDING}`;
     case "failed_at_provider":
       return " Reject is what is left.";
     case "unattributed":
       return ` ${WHOSE_IS_IT}`;
     case "duplicate":
+    case "pending":
     case "absent":
     case "unknown":
       return "";

@@ -159,6 +159,7 @@ async function lookAt(
     operation,
     customerName: view.customerName,
     referenceGiven: view.referenceGiven,
+    refundedElsewhere: view.refundedElsewhere,
     target: operation.paymentIntent ?? operation.providerSubscription,
     request: (await requestOf(ctx.db, operation.id)) as unknown as Json,
     attempts: (await attemptsOf(ctx.db, operation.id)).map(attemptView),

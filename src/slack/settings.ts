@@ -33,6 +33,8 @@ export interface SlackConfig {
   /** Web API base, with its trailing slash. */
   readonly apiUrl: string;
   readonly channels: { readonly tickets: string; readonly approvals: string; readonly ops: string };
+  /** How long the provider does a repeated key at most once, in milliseconds; absent: cards do not tell of it. */
+  readonly keyTtlMs?: number;
   /** TCP port of the one HTTP server. 0 takes any free one (tests). */
   readonly port: number;
 }

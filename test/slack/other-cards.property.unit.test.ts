@@ -85,7 +85,7 @@ describe("a quarantine card", () => {
     (facts, tried, settled) => {
       const card = quarantineCard({ operation: facts, attempts: tried, resolution: settled });
       withinLimits(card);
-      harmless(card, ["U_ONC1", "U_ONC2"]);
+      harmless(card, ["U_ONC1", "U_ONC2", "U_AGENT"]);
       const shown = table(card);
       expect(shown.get("Operation")).toEqual([what(facts)]);
       expect(shown.get("Customer")).toEqual([customer(facts)]);

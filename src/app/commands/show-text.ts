@@ -1,13 +1,14 @@
 /** One operation as lines of text: all that `/ops show` says, and what only whoever sits at the machine needs. */
 import { frozenReason } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
-import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
+import { isOfBefore, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import type { Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   type AttemptRun,
   attemptRuns,
+  elsewhereWords,
   evidenceTold,
   noEvidenceWords,
   nothingSentWords,
@@ -61,6 +62,7 @@ function facts({
   operation,
   customerName,
   referenceGiven,
+  refundedElsewhere,
   target,
   nextLookAt,
   frozen,
@@ -77,8 +79,9 @@ function facts({
       operation.providerRef === null
         ? "provider reference"
         : referenceLabel(operation.providerRef, referenceGiven).toLowerCase(),
-      operation.providerRef,
+      isOfBefore(operation.status, referenceGiven) ? null : operation.providerRef,
     ],
+    ["refunded elsewhere", refundedElsewhere === null ? null : elsewhereWords(refundedElsewhere)],
     ["look it up by", target],
     ["idempotency key", operation.idempotencyKey],
     ["key", operation.key],

@@ -5,7 +5,11 @@ import { assertNever } from "../../domain/assert-never.js";
 import type { SlackConfig } from "../../slack/index.js";
 
 /** Settings as the Slack room takes them. */
-export function slackConfig(slack: SlackEnvironment, port: number): SlackConfig {
+export function slackConfig(
+  slack: SlackEnvironment,
+  port: number,
+  { providerKeyTtlMs: keyTtlMs }: { readonly providerKeyTtlMs: number },
+): SlackConfig {
   const { transport } = slack;
   return {
     botToken: slack.botToken.reveal(),
@@ -13,6 +17,7 @@ export function slackConfig(slack: SlackEnvironment, port: number): SlackConfig 
     apiUrl: slack.apiUrl,
     channels: slack.channels,
     port,
+    keyTtlMs,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { KnownBlock, ModalView, PlainTextInput } from "@slack/types";
 import type { Approval } from "../../domain/approval.js";
+import { frozenWords } from "../../domain/frozen.js";
 import { currencyExponent } from "../../domain/money.js";
 import { capital } from "../../domain/text/capital.js";
 import { cutText, headOf } from "../../domain/text/cut.js";
@@ -22,6 +23,7 @@ import { localTime, withLocalTimes } from "../text/time.js";
 import { heldBecause, isConfirmed } from "./approval-card.js";
 import { distinct, viaText } from "./binding-card.js";
 import { amountOf } from "./decide-sentences.js";
+import { frozenSince } from "./frozen.js";
 import { incidentTitle } from "./incident-card.js";
 import { verbName } from "./ops-cards.js";
 import { furtherAskedBy, type OperationFacts, outcomeOf, resultOf, whatOf } from "./sentences.js";
@@ -225,11 +227,22 @@ export function resolveForm(
   meta: FormMeta,
   asked: ProviderAsked,
 ): Modal {
+  const { frozen } = operation;
+  // It stands first that nothing is sent; what else the form is for, whoever reads on finds.
+  const onlyFrozen =
+    verb.verb === "retry" && frozen !== null && verb.sentence.includes(frozenWords(frozen.kind));
   const facts = [
+    ...(onlyFrozen
+      ? [
+          ours(
+            `${frozenSince(frozen)} *Authorise retry* is possible after that; until then this form only asks the provider.`,
+          ),
+        ]
+      : []),
     ...rows([...operationRows(operation), ...(asked === null ? [] : [providerRow(asked)])]),
     ...(asked === null || asked === "asking" ? [] : wordBlocks(operation, verb.verb, asked)),
     // In the reader's time, as the card that this form was opened from.
-    ours(withLocalTimes(escapeWithin(oneLine(verb.sentence), 1000).text)),
+    ...(onlyFrozen ? [] : [ours(withLocalTimes(escapeWithin(oneLine(verb.sentence), 1000).text))]),
   ];
   if (verb.never === true) return closed(verbName(verb.verb), facts);
   return form({

@@ -2,7 +2,7 @@
 
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
-import { onWord, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
+import { isOfBefore, onWord, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import {
   quarantineCode,
   quarantineKnown,
@@ -38,6 +38,7 @@ import {
 import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
+import { filedByRow } from "./filed-by.js";
 import { frozenSince } from "./frozen.js";
 import { kindName, type OperationFacts, outcomeOf, resultOf, whatOf } from "./sentences.js";
 
@@ -48,22 +49,28 @@ export interface QuarantineView {
   readonly resolution: ResolutionFacts | null;
   /** Which verbs take a second person. Absent: that is not known here. */
   readonly verbsOfTwo?: readonly ResolutionVerb[];
+  /** How long the provider does a repeated key at most once, and whether that is over. Absent: there is no such time, or none is known here. */
+  readonly key?: { readonly until: Date; readonly over: boolean };
+  /** Where links to messages begin. Absent or null: there are none. */
+  readonly workspace?: string | null;
 }
 
 const TEXT_MAX = 800;
 const ATTEMPTS_SHOWN = 6;
 
-export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: QuarantineView): Message {
+export function quarantineCard(view: QuarantineView): Message {
+  const { operation, attempts, resolution, verbsOfTwo } = view;
   const { frozen } = operation;
   const open = operation.status === "QUARANTINED";
-  const left = verbsLeft(operation, attempts).filter((verb) => verb !== "retry" || frozen === null);
+  const all = verbsLeft(operation, attempts);
+  const left = all.filter((verb) => verb !== "retry" || frozen === null);
   // Where only its end at the provider settles it, there is nothing to decide here.
   const asks = left.length === 0 ? "a person must look at it" : "a person must decide";
   const title = open ? `${quarantineTitle(operation.quarantineReason)}: ${asks}` : afterQuarantine(operation);
   const safe = open ? safeBlocks(operation) : [];
   const blocks: KnownBlock[] = [
     header(title),
-    ...rows(operationRows(operation)),
+    ...rows([...operationRows(operation), ...(open ? openRows(view) : [])]),
     ...(open
       ? [
           ours("*What happened*"),
@@ -76,7 +83,11 @@ export function quarantineCard({ operation, attempts, resolution, verbsOfTwo }: 
           ...attemptsBlocks(attempts, operation),
           ...(frozen === null
             ? []
-            : [ours(`${frozenSince(frozen)} *Authorise retry* is possible after that.`)]),
+            : [
+                ours(
+                  `${frozenSince(frozen)}${all.includes("retry") ? " *Authorise retry* is possible after that." : ""}`,
+                ),
+              ]),
           ...safe,
           note(`\`/ops show ${operation.id}\` says what is safe now and why, \`/ops events\` what happened.`),
           note(
@@ -172,14 +183,27 @@ function operationRows(operation: OperationFacts): Row[] {
           label: unknownSinceLabel(operation.quarantineReason),
           value: { ours: localTime(operation.unknownSince) },
         },
-    operation.providerRef === null
-      ? null
-      : {
-          label: referenceLabel(operation.providerRef, operation.referenceGiven),
-          value: { theirs: operation.providerRef },
-        },
+    referenceRow(operation, operation.referenceGiven),
   ];
   return table.filter((row) => row !== null);
+}
+
+/** What a person named counts as long as the confirmation with it stands. */
+export const referenceRow = (
+  { providerRef, status }: Pick<OperationFacts, "providerRef" | "status">,
+  given: boolean,
+): Row | null =>
+  providerRef === null || isOfBefore(status, given)
+    ? null
+    : { label: referenceLabel(providerRef, given), value: { theirs: providerRef } };
+
+/** What whoever decides needs: whom to ask, and whether sending again is still safe. */
+function openRows({ operation, key, workspace }: QuarantineView): Row[] {
+  const filed = filedByRow(operation, workspace ?? null);
+  if (key === undefined) return [filed];
+  const until = localTime(key.until);
+  const good = key.over ? `Its life ended ${until}: never sent again` : `Good until ${until}`;
+  return [filed, { label: "Idempotency key", value: { ours: good } }];
 }
 
 function attemptsBlocks(attempts: readonly AttemptFacts[], { status }: OperationFacts): KnownBlock[] {

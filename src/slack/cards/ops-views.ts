@@ -3,7 +3,7 @@
 import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
-import { referenceLabel, wordAlone } from "../../domain/named-evidence.js";
+import { wordAlone } from "../../domain/named-evidence.js";
 import { type Operation, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
@@ -24,6 +24,7 @@ import type {
 import {
   countsText,
   type Doer,
+  elsewhereWords,
   evidenceTold,
   healthTold,
   noEvidenceWords,
@@ -36,19 +37,22 @@ import {
 import { ACTIONS } from "../actions.js";
 import { actions, header, type Message, note, ours, type Row, rows, withinLimits } from "../blocks/build.js";
 import { withoutAddresses } from "../text/addresses.js";
-import { messageLink } from "../text/link.js";
+import { messageLink, type TicketPlace } from "../text/link.js";
 import { actorName, escapeText, escapeWithin, mentionUser, oneLine, withRef } from "../text/safe.js";
 import { localSecond, localTime, withLocalTimes } from "../text/time.js";
 import { attemptLines } from "./attempts.js";
+import { filedByRow } from "./filed-by.js";
 import { frozenSince } from "./frozen.js";
 import { incidentTitle } from "./incident-card.js";
-import { freezeName, reopenButton, verbName } from "./ops-cards.js";
+import { freezeName, referenceRow, reopenButton, verbName } from "./ops-cards.js";
 import { runTitleOf } from "./run-card.js";
 import { kindName } from "./sentences.js";
 
 const LINES_SHOWN = 20;
 const EVENTS_SHOWN = 40;
 const EVIDENCE_SHOWN = 10;
+/** What the provider shows, and what to do about it, stands whole. */
+const SENTENCE_MAX = 1200;
 
 const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max).text;
 
@@ -115,7 +119,11 @@ export function chunks(lines: readonly string[], otherwise: string): KnownBlock[
   return blocks;
 }
 
-export function opsShow(view: OperationView): Message {
+/** `ticket`: whose it is; null: nobody's that is known. `workspace`: where links to messages begin; null: there are none. */
+export function opsShow(
+  view: OperationView,
+  place: { readonly ticket: TicketPlace | null; readonly workspace: string | null } = NO_PLACE,
+): Message {
   const { operation } = view;
   const amount = operation.kind === "refund" ? formatMoney(operation) : null;
   const table: (Row | null)[] = [
@@ -125,16 +133,14 @@ export function opsShow(view: OperationView): Message {
       ? null
       : { label: "Subscription", value: { theirs: operation.subscriptionRef } },
     { label: "Customer", value: { theirs: withRef(view.customerName, operation.customerRef) } },
-    { label: "Filed by", value: { ours: listOf(operation.filers.map(mentionUser)) || "nobody known" } },
+    filedByRow({ filers: operation.filers, ticket: place.ticket }, place.workspace),
     operation.approvedBy.length === 0
       ? null
       : { label: "Approved by", value: { ours: listOf(operation.approvedBy.map(mentionUser)) } },
-    operation.providerRef === null
+    referenceRow(operation, view.referenceGiven),
+    view.refundedElsewhere === null
       ? null
-      : {
-          label: referenceLabel(operation.providerRef, view.referenceGiven),
-          value: { theirs: operation.providerRef },
-        },
+      : { label: "Refunded elsewhere", value: { theirs: elsewhereWords(view.refundedElsewhere) } },
     view.target === null ? null : { label: "Look it up by", value: { theirs: view.target } },
     { label: "Idempotency key", value: { theirs: operation.idempotencyKey } },
     operation.unknownSince === null
@@ -147,7 +153,8 @@ export function opsShow(view: OperationView): Message {
   ];
   const attempts = attemptLines(view.attempts, operation);
   const verbs = view.safe.map(
-    (verb) => `• *${verbName(verb.verb)}*${whenPossible(verb)}: ${withLocalTimes(esc(verb.sentence, 400))}`,
+    (verb) =>
+      `• *${verbName(verb.verb)}*${whenPossible(verb)}: ${withLocalTimes(esc(verb.sentence, SENTENCE_MAX))}`,
   );
   const possible = view.safe.filter((verb) => verb.possible);
   const blocks: KnownBlock[] = [
@@ -185,6 +192,8 @@ export function opsShow(view: OperationView): Message {
   }
   return withinLimits({ text: esc(`${operation.id}: ${standing(operation)}`), blocks }, 1);
 }
+
+const NO_PLACE = { ticket: null, workspace: null } as const;
 
 /** What is never possible says so itself. */
 function whenPossible({ possible, never, people }: OperationView["safe"][number]): string {
@@ -224,7 +233,9 @@ const ofPayment = (operationId: string | null): string =>
 const evidenceLines = (view: OperationView): string[] =>
   evidenceTold(view)
     .slice(-EVIDENCE_SHOWN)
-    .map(({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${withLocalTimes(esc(sentence, 400))}`);
+    .map(
+      ({ at, how, sentence }) => `• ${localTime(at)}, ${how}: ${withLocalTimes(esc(sentence, SENTENCE_MAX))}`,
+    );
 
 function verbAction(verb: "confirm" | "reject" | "retry"): string {
   switch (verb) {

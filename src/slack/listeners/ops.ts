@@ -4,9 +4,8 @@ import { decodeCursor } from "../../domain/cursor.js";
 import type { OperationStatus } from "../../domain/operation.js";
 import { ENDED, OPEN_OUTCOMES, OPERATION_STATUSES } from "../../domain/operation.js";
 import {
-  type FreezeKind,
   type FreezeOutcome,
-  type FreezeState,
+  type OperationView,
   type OpsCommand,
   type ProbeView,
   type ResolutionView,
@@ -14,7 +13,6 @@ import {
   type ResolveVerb,
   resolutionRemark,
   type SecondOutcome,
-  type ThawOutcome,
   withinMs,
 } from "../../ops/index.js";
 import { INPUTS, parseOperationValue, parseResolutionValue, parseThawValue } from "../actions.js";
@@ -33,6 +31,7 @@ import {
   opsShow,
 } from "../cards/ops-views.js";
 import { outcomeOf, whatOf } from "../cards/sentences.js";
+import { frozenBy, thawSentence } from "../cards/thaw-words.js";
 import { isBlankText } from "../text/blank.js";
 import { actorName, escapeText, escapeWithin, oneLine } from "../text/safe.js";
 import { localTime } from "../text/time.js";
@@ -76,7 +75,7 @@ async function runCommand(
       return listPage(ctx, userId, command.status, null);
     case "show": {
       const view = await ops.show({ userId, ref: command.ref });
-      return view.outcome === "operation" ? shown(opsShow(view)) : notShown(view);
+      return view.outcome === "operation" ? shown(await showMessage(ctx, view)) : notShown(view);
     }
     case "events": {
       const view = await ops.events({ userId, ref: command.ref });
@@ -314,12 +313,19 @@ export async function thawClicked(ctx: SlackContext, click: Click, agree: boolea
   return say(thawSentence(outcome));
 }
 
+/** With a link to the ticket's thread, where there is one. */
+async function showMessage(ctx: SlackContext, view: OperationView): Promise<Message> {
+  const facts = await readOperation(ctx.db, view.operation.id);
+  return opsShow(view, { ticket: facts?.ticket ?? null, workspace: await workspaceUrl(ctx.web) });
+}
+
 export async function operationDetailsClicked(ctx: SlackContext, click: Click): Promise<Reply> {
   const ref = parseOperationValue(click.value);
   if (ref === null) return say(GONE);
   const view = await ctx.useCases.ops.show({ userId: click.userId, ref, askMs: ASK_BEFORE_OPENING_MS });
   if (view.outcome !== "operation") return notShown(view);
-  const blocks = opsShow(view).blocks.filter((block) => block.type !== "actions");
+  const { blocks: all } = await showMessage(ctx, view);
+  const blocks = all.filter((block) => block.type !== "actions");
   return openModal(ctx, click.triggerId, closed("Operation", blocks));
 }
 
@@ -331,7 +337,7 @@ function freezeSentence(outcome: FreezeOutcome): string {
     case "frozen": {
       const name = escapeText(freezeName(outcome.state.kind));
       const head = outcome.already
-        ? `Frozen already: ${name}${since(outcome.state)}. Nothing was changed.`
+        ? `Frozen already: ${name}${frozenBy(outcome.state)}. Nothing was changed.`
         : `Frozen: ${name}. ${nothingNew(outcome.state.kind)} from now on.`;
       const flying =
         outcome.inFlight.length === 0
@@ -341,36 +347,5 @@ function freezeSentence(outcome: FreezeOutcome): string {
     }
     default:
       return assertNever(outcome, "outcome of a freeze");
-  }
-}
-
-/** " since … by …: the reason" */
-function since({ at, by, reason }: FreezeState): string {
-  const when = at === null ? "" : ` since ${localTime(at)}`;
-  const who = by === null ? "" : ` by ${actorName(by)}`;
-  return `${when}${who}${reason === null || reason === "" ? "" : ` (${said(reason, 300)})`}`;
-}
-
-/** One sentence, plain: whether anything is held back by another switch. */
-const whatGoesOn = (stillFrozen: readonly FreezeKind[]): string =>
-  stillFrozen.length === 0
-    ? "What waited goes on."
-    : `Still frozen by a switch of its own: ${stillFrozen.map((kind) => escapeText(freezeName(kind))).join(", ")}. Thaw that too if it is meant.`;
-
-function thawSentence(outcome: ThawOutcome): string {
-  switch (outcome.outcome) {
-    case "refused":
-      return said(outcome.sentence);
-    case "not_frozen":
-      return `Not frozen: ${escapeText(freezeName(outcome.state.kind))}. Nothing was changed.`;
-    case "thawed":
-      return `Thawed: ${escapeText(freezeName(outcome.state.kind))}. ${whatGoesOn(outcome.stillFrozen)}`;
-    case "needs_second":
-    case "gone":
-      return said(outcome.sentence);
-    case "kept_frozen":
-      return `It stays frozen: ${escapeText(freezeName(outcome.state.kind))}.`;
-    default:
-      return assertNever(outcome, "outcome of a thaw");
   }
 }

@@ -33,7 +33,7 @@ export interface RenderedCard {
 }
 
 export async function renderSubject(
-  ctx: Pick<SlackSendContext, "db" | "policy" | "web">,
+  ctx: Pick<SlackSendContext, "db" | "policy" | "web" | "config">,
   kind: CardKind,
   id: string,
   plainForm: boolean,
@@ -67,8 +67,11 @@ export async function renderSubject(
       return ticket === null ? null : { message: ticketCard(ticket), urgent: false };
     }
     case "quarantine": {
-      const view = isOperationId(id) ? await readQuarantine(db, id, await ctx.policy()) : null;
-      return view === null ? null : urgent(quarantineCard(view));
+      const view = isOperationId(id)
+        ? await readQuarantine(db, id, await ctx.policy(), ctx.config.keyTtlMs)
+        : null;
+      if (view === null) return null;
+      return urgent(quarantineCard({ ...view, workspace: await workspaceUrl(ctx.web) }));
     }
     case "resolution": {
       const view = await readResolution(db, id);

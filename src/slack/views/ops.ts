@@ -1,5 +1,6 @@
 /** Quarantine, resolutions, thaws and incidents, from their rows. */
 import type { SqlRunner } from "../../db/connect.js";
+import { contractBook } from "../../domain/contracts.js";
 import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
@@ -24,11 +25,12 @@ import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
 import { readOperation, readOperations } from "./operation.js";
 
-/** `policy` null: none is at hand, and how many people a verb takes is not told. */
+/** `policy` null: none is at hand, and how many people a verb takes is not told. `keyTtlMs` absent: nor how long its key is good. */
 export async function readQuarantine(
   db: SqlRunner,
   id: OperationId,
   policy: Policy | null = null,
+  keyTtlMs?: number,
 ): Promise<QuarantineView | null> {
   const operation = await readOperation(db, id);
   if (operation === null) return null;
@@ -60,8 +62,28 @@ export async function readQuarantine(
       }),
     ),
     resolution: resolution === undefined ? null : resolutionOf(resolution),
+    ...(keyTtlMs === undefined ? {} : await keyOf(db, operation, keyTtlMs)),
     ...(policy === null ? {} : { verbsOfTwo: verbsOfTwo(operation, attempts, policy) }),
   };
+}
+
+/** $1 operation. */
+const FIRST_CLAIM = "SELECT first_claimed_at, countersign_now() AS now FROM operations WHERE id = $1";
+
+/** How long its key is good, where its provider has keys that end. */
+async function keyOf(
+  db: SqlRunner,
+  { id, kind }: Pick<OperationFacts, "id" | "kind">,
+  keyTtlMs: number,
+): Promise<Pick<QuarantineView, "key">> {
+  const contract = contractBook({ keyTtlMs })[kind];
+  const [row] = await db.sql<{ first_claimed_at: Date | null; now: Date }>("slack.first_claim", FIRST_CLAIM, [
+    id,
+  ]);
+  const from = row?.first_claimed_at ?? null;
+  if (row === undefined || from === null || !contract.keyed || contract.keyTtlMs === null) return {};
+  const until = new Date(from.getTime() + contract.keyTtlMs);
+  return { key: { until, over: until <= row.now } };
 }
 
 interface ResolutionRow {
