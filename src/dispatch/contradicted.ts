@@ -5,7 +5,10 @@ import { contradict, getOperation } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { effectEvidence } from "./effect-evidence.js";
 
-/** Opens it again for a person, with what was listed as evidence. false: this effect contradicts no rejection. */
+/**
+ * Opens it again for a person, with what was listed as evidence. false: this effect contradicts no rejection, as one on another payment does
+ * not, of which a finding tells.
+ */
 export async function contradictRejected(ctx: DispatchCtx, effect: ProviderEffect): Promise<boolean> {
   if (isDead(effect)) return false;
   if (effect.operationId === null || !isOperationId(effect.operationId)) return false;
@@ -15,6 +18,7 @@ export async function contradictRejected(ctx: DispatchCtx, effect: ProviderEffec
     operationId: operation.id,
     actor: "system:reconcile",
     evidence: effectEvidence(operation.id, effect, "probe"),
+    effect,
     detail: `Counted as rejected, but the provider lists ${effect.ref} as ${effect.status}.`,
   });
   return moved;

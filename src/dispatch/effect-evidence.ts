@@ -14,6 +14,7 @@ export const effectEvidence = (
   dedupeKey: effectKey(effect),
   payload: {
     ref: effect.ref,
+    target: effect.target,
     status: effect.status,
     amount: Number(effect.amountMinor),
     currency: effect.currency,

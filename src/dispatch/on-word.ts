@@ -2,7 +2,7 @@
  * An operation that is confirmed on a person's word alone, held against the provider. Their reference is no known effect: it is one where
  * the provider, asked for it, shows this operation's own, or one without a mark that is what was asked for and nobody else's.
  */
-import { differsFromAsked } from "../domain/as-asked.js";
+import { differsFromAsked, placed } from "../domain/as-asked.js";
 import { differsWords } from "../domain/effect-words.js";
 import { BAD_REFERENCE, isDead, type ProviderEffect } from "../domain/evidence.js";
 import { judgeEffect } from "../domain/judge-listing.js";
@@ -47,10 +47,6 @@ export async function seeGiven(ctx: DispatchCtx, operation: Operation): Promise<
   const { seenBefore } = await listingContext(ctx.db, operation, [ref]);
   return seenBefore.has(ref) ? { is: "older" } : { is: "own", effect };
 }
-
-/** A refund that was read by itself need not name its payment: what carries the operation's id is then on its own. */
-const placed = (operation: Operation, effect: ProviderEffect): ProviderEffect =>
-  effect.target === "" ? { ...effect, target: operation.paymentIntent ?? "" } : effect;
 
 /**
  * `effect` is what the person named, carries the operation's id and is alive. Where it is not what was asked for, or not done yet, it
@@ -103,12 +99,8 @@ async function openAgain(
     actor: source === "webhook" ? "system:webhook" : "system:reconcile",
     evidence: effectEvidence(operation.id, effect, source),
     detail,
-    word: {
-      decision: await wordOf(ctx.db, operation.id),
-      named: operation.providerRef,
-      // On another payment it settles nothing, and on its own nothing is shown: that would be sent again.
-      shown: placed(operation, effect).target === operation.paymentIntent ? effect : null,
-    },
+    effect,
+    word: { decision: await wordOf(ctx.db, operation.id), named: operation.providerRef, shown: effect },
   });
   return moved;
 }

@@ -1,5 +1,6 @@
 /** Reading the provider: what it shows, and what that means for one operation. */
-import type { Evidence, Listing, ProviderEffect } from "../domain/evidence.js";
+import { isOnAnother } from "../domain/as-asked.js";
+import { type Evidence, isDead, type Listing, type ProviderEffect } from "../domain/evidence.js";
 import { judgeListing } from "../domain/judge-listing.js";
 import type { Operation } from "../domain/operation.js";
 import { listingContext, shownAndNotListed } from "../ledger/index.js";
@@ -47,8 +48,13 @@ async function withShownBefore(ctx: ReadCtx, operation: Operation, listing: List
       const detail = `${ref} was shown before, is not listed, and could not be read: ${reading.detail}`;
       return { read: "failed", reason: reading.reason, detail };
     }
-    // Somebody else's is judged where it was made.
-    effects.push(...reading.effects.filter((effect) => effect.operationId === operation.id));
+    // Somebody else's is judged where it was made; what came to nothing on another payment is nothing of this one.
+    effects.push(
+      ...reading.effects.filter(
+        (effect) =>
+          effect.operationId === operation.id && !(isDead(effect) && isOnAnother(operation, effect)),
+      ),
+    );
   }
   return effects.length === 0 ? listing : { ...listing, effects: [...listing.effects, ...effects] };
 }

@@ -10,20 +10,16 @@ import { effectEvidence } from "./effect-evidence.js";
 import { lookAtParked } from "./parked.js";
 
 /**
- * Once for each state of an effect that carries the operation's id, dead or alive; what was known is a reason to look only where nobody
- * could read it when the operation was parked. Only on the operation's own
- * payment: what carries its id elsewhere does not show in the list by which it is judged.
+ * Once for each state of an effect that carries the operation's id, dead or alive, on whichever payment (`read` asks for what its own list
+ * does not hold); what was known is a reason to look only where nobody could read it when the operation was parked.
  */
 export async function tellOpen(ctx: DispatchCtx, listed: readonly ProviderEffect[]): Promise<void> {
   const named = listed.flatMap(({ operationId: id }) => (id !== null && isOperationId(id) ? [id] : []));
   if (named.length === 0) return;
   const open = await openAmong(ctx.db, [...new Set(named)]);
   for (const effect of listed) {
-    const operation = open.find(
-      ({ id, payment_intent: on }) => id === effect.operationId && on === effect.target,
-    );
-    if (operation === undefined) continue;
-    const { id } = operation;
+    const id = open.find((one) => one === effect.operationId);
+    if (id === undefined) continue;
     const { first } = await ctx.db.tx((tx) => recordEvidence(tx, ctx, effectEvidence(id, effect, "sweep")));
     if (first || (await knownWhenParked(ctx, id, effect))) await ctx.wake("operation", id);
   }

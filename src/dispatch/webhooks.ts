@@ -192,6 +192,7 @@ async function judgeFor(
           actor: "system:webhook",
           evidence,
           detail: `Counted as rejected, but the provider shows ${effect.ref} as ${effect.status}.`,
+          effect,
         });
         return effect;
       }

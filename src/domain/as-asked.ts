@@ -12,6 +12,14 @@ export const differsFromAsked = (asked: Asked, effect: ProviderEffect): string[]
   ...(sameCurrency(effect, asked) ? [] : ["currency"]),
 ];
 
+/** A refund that was read by itself need not name its payment: what carries the operation's id is then on its own. */
+export const placed = (asked: Pick<Operation, "paymentIntent">, effect: ProviderEffect): ProviderEffect =>
+  effect.target === "" ? { ...effect, target: asked.paymentIntent ?? "" } : effect;
+
+/** A refund on another payment than was asked for. What was read by itself need not name its payment, and says nothing then. */
+export const isOnAnother = (asked: Pick<Operation, "paymentIntent">, effect: ProviderEffect): boolean =>
+  effect.kind === "refund" && effect.target !== "" && effect.target !== asked.paymentIntent;
+
 /** Where the provider has what a person named still under way, its end is awaited. */
 const UNDER_WAY: ReadonlySet<string> = new Set(["pending", "requires_action"]);
 

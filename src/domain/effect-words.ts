@@ -4,6 +4,7 @@ import { formatMoney, isCurrency } from "./money.js";
 import { asSentence } from "./text/sentence.js";
 
 type Shown = Pick<ProviderEffect, "ref" | "kind" | "amountMinor" | "currency">;
+type Placed = Pick<ProviderEffect, "target">;
 
 /** Reference and, of a refund, its amount: `re_1 of £27.99 GBP`. A currency that we do not know is told as it came. */
 export function effectWords(effect: Shown): string {
@@ -15,8 +16,14 @@ export function effectWords(effect: Shown): string {
 }
 
 /** An effect that is not what was asked for. */
-export const differsWords = (effect: Shown, differs: readonly string[]): string =>
-  `${effectWords(effect)} differs in ${fieldsWords(differs)} from what was asked for.`;
+export const differsWords = (effect: Shown & Placed, differs: readonly string[]): string =>
+  `${effectWords(effect)}${elsewhereWords(effect, differs)} differs in ${fieldsWords(differs)} from what was asked for.`;
+
+/** " on pi_other" of what is on another payment than was asked for: which one it is says more than that it is another. */
+export const elsewhereWords = ({ target }: Placed, differs: readonly string[]): string =>
+  target !== "" && differs.some((field) => fieldsWords([field]) === FIELDS["payment_intent"])
+    ? ` on ${target}`
+    : "";
 
 /** Fields in which an effect is not what was asked for, as people call them. */
 export const fieldsWords = (differs: readonly string[]): string =>

@@ -25,6 +25,7 @@ export async function noteBesideWord(
     dedupeKey: `beside_word:${parked.id}:${parked.version}:${effect.ref}`,
     payload: {
       ref: effect.ref,
+      target: effect.target,
       status: effect.status,
       amount: Number(effect.amountMinor),
       currency: effect.currency,

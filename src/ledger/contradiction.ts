@@ -1,5 +1,7 @@
 /** Ends that turn out wrong: taken back by the provider, or contradicted by evidence. Money is counted again. */
 import type { Tx } from "../db/connect.js";
+import { differsFromAsked, isOnAnother, placed } from "../domain/as-asked.js";
+import { differsWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
 import type { ProviderEffect } from "../domain/evidence.js";
 import type { OperationId } from "../domain/ids.js";
@@ -13,6 +15,7 @@ import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
+import { reportDifference } from "./made-otherwise.js";
 import { actorName } from "./subjects.js";
 import { move } from "./transition.js";
 import type { Moved, NewEvidence } from "./types.js";
@@ -23,12 +26,14 @@ export interface Contradiction {
   readonly evidence: NewEvidence;
   /** A sentence for the people who look at it. */
   readonly detail: string;
+  /** What the provider shows, where it shows something. */
+  readonly effect?: ProviderEffect;
   /** The person's decision that it contradicts, and what they named: then only an end that still rests on that is opened again. */
   readonly word?: {
     readonly decision: string | null;
     readonly named: string | null;
-    /** By what a reconciler settles it at once; null: a person decides. */
-    readonly shown: ProviderEffect | null;
+    /** By what a reconciler settles it at once. */
+    readonly shown: ProviderEffect;
   };
 }
 
@@ -75,7 +80,10 @@ export const wasClosedKnowing = ({ status, result }: Operation, ref: string | nu
 const restsOn = (operation: Operation, named: string | null): boolean =>
   isConfirmedOnWord(operation) && operation.providerRef === named;
 
-/** Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. */
+/**
+ * Evidence contradicts an end: CONFIRMED or REJECTED → QUARANTINED, with an incident. Not by an effect on another payment: that one was not
+ * carried out stays true, and what was made instead is a finding of its own.
+ */
 export async function contradict(ctx: LedgerCtx, request: Contradiction): Promise<Moved> {
   return ctx.db.tx<Moved>(async (tx) => {
     const operation = await lockOperation(tx, request.operationId);
@@ -86,11 +94,18 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
     if (request.word !== undefined && !restsOn(operation, request.word.named))
       return { moved: false, operation };
     await recordEvidence(tx, ctx, request.evidence);
+    const { effect } = request;
+    if (effect !== undefined && staysRejected(operation, effect)) {
+      await reportDifference(tx, ctx, operation, effect);
+      await recountElsewhere(tx, ctx, operation, [effect]);
+      return { moved: false, operation };
+    }
     const reopened = await quarantineEnd(tx, ctx, operation, {
       actor: request.actor,
       data: { evidence: request.evidence.payload },
       detail: request.detail,
       word: request.word?.decision ?? null,
+      ...(effect === undefined ? {} : { effect }),
     });
     const shown = request.word?.shown ?? null;
     if (shown !== null) await noteBesideWord(tx, ctx, reopened, shown, request.evidence.source);
@@ -98,18 +113,32 @@ export async function contradict(ctx: LedgerCtx, request: Contradiction): Promis
   });
 }
 
-/** Reopens an ended operation for a person, because of evidence: an incident says so. */
+/** What the provider made on another payment is nothing of what was asked for. */
+export const staysRejected = (operation: Operation, effect: ProviderEffect): boolean =>
+  operation.status === "REJECTED" && isOnAnother(operation, effect);
+
+/**
+ * Reopens an ended operation for a person, because of evidence: an incident says so. Where what turned up is not what was asked for, it is
+ * parked as that, and a finding of its own.
+ */
 export async function quarantineEnd(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
-  why: { actor: Actor; data: object; detail: string; word?: string | null },
+  why: { actor: Actor; data: object; detail: string; word?: string | null; effect?: ProviderEffect },
 ): Promise<Operation> {
+  const { effect } = why;
+  const differs = effect === undefined ? [] : differsFromAsked(operation, placed(operation, effect));
   const reopened = await parkEnd(tx, ctx, operation, {
     actor: await actorName(tx, why.actor),
     data: { ...why.data, detail: why.detail },
-    quarantineReason: `evidence_contradicts: ${why.detail}`,
+    ...(effect === undefined ? {} : { effect }),
+    quarantineReason:
+      effect === undefined || differs.length === 0
+        ? `evidence_contradicts: ${why.detail}`
+        : `postcondition_failed: ${differsWords(effect, differs)}`,
   });
+  if (effect !== undefined && differs.length > 0) await reportDifference(tx, ctx, reopened, effect);
   await openIncident(tx, ctx, {
     kind: "contradiction",
     dedupeKey: `contradiction:${operation.id}:${reopened.version}`,
@@ -132,7 +161,7 @@ export async function parkEnd(
   tx: Tx,
   ctx: LedgerCtx,
   operation: Operation,
-  why: { actor: string; data: object; quarantineReason: string },
+  why: { actor: string; data: object; quarantineReason: string; effect?: ProviderEffect },
 ): Promise<Operation> {
   const parked = await move(tx, {
     id: operation.id,
@@ -151,7 +180,7 @@ export async function parkEnd(
     },
   });
   if (parked === null) throw lostLock(operation);
-  await recountElsewhere(tx, ctx, parked);
+  await recountElsewhere(tx, ctx, parked, why.effect === undefined ? [] : [placed(parked, why.effect)]);
   await noteOverdrawn(tx, ctx, parked);
   await announce(tx, ctx, { operation: parked, from: operation.status });
   return parked;

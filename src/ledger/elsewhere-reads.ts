@@ -204,7 +204,7 @@ WHERE CASE WHEN l.dead
     AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere_dead:' || l.ref)
   ELSE NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || l.ref)
     AND NOT EXISTS (
-      SELECT 1 FROM operations o WHERE o.provider_ref = l.ref AND o.status = 'CONFIRMED' AND o.amount_minor >= l.amount)
+      SELECT 1 FROM operations o WHERE o.provider_ref = l.ref AND o.status = 'CONFIRMED' AND o.payment_intent = l.payment_intent AND o.amount_minor >= l.amount)
     AND NOT EXISTS (
       SELECT 1 FROM operations o WHERE o.id = l.operation AND o.kind = 'refund' AND o.order_id = p.order_id
         AND o.amount_minor >= l.amount AND upper(l.currency) = upper(p.currency)

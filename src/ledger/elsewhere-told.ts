@@ -19,6 +19,8 @@ export interface Finding {
   readonly foreign: readonly Uncovered[];
   /** Of `foreign`: what no incident of an operation's tells (`toldHere`). */
   readonly told: readonly Uncovered[];
+  /** Operations whose id some of it carries, and which asked for it on another payment. */
+  readonly ofAnother: ReadonlySet<string>;
   /** What counted before this change. */
   readonly last: Counted;
   readonly elsewhere: bigint;
@@ -35,23 +37,37 @@ const CONFIRMED_BY = `
 SELECT DISTINCT o.provider_ref AS ref FROM operations o
 WHERE o.provider_ref = ANY($1::text[]) AND o.status = 'CONFIRMED' AND o.kind = 'refund' AND NOT ${confirmedOnWord("o")}`;
 
+/** $1 operations, $2 payment. Refunds on another one. */
+const OF_ANOTHER = `
+SELECT o.id FROM operations o JOIN payments p ON p.id = $2
+WHERE o.id = ANY($1::text[]) AND o.kind = 'refund' AND o.payment_intent <> p.payment_intent`;
+
 /**
  * Without those under an operation's id, which are a duplicate's or an orphan's incident, unless one is the effect that confirmed it and
- * has grown since. In the payment's currency.
+ * has grown since, or the operation is another payment's: nobody who looks after this one hears of that. In the payment's currency.
  */
 export async function toldHere(
   on: SqlRunner,
   foreign: readonly Uncovered[],
-  currency: string,
-): Promise<readonly Uncovered[]> {
+  { id, currency }: Pick<Finding["payment"], "id" | "currency">,
+): Promise<Pick<Finding, "told" | "ofAnother">> {
   const counted = foreign.filter(({ effect }) => !isOther(effect, currency));
   const named = counted.filter(({ effect }) => effect.operationId !== null);
-  if (named.length === 0) return counted;
+  if (named.length === 0) return { told: counted, ofAnother: new Set() };
   const rows = await on.sql<{ ref: string }>("ledger.confirmed_by", CONFIRMED_BY, [
     named.map(({ effect }) => effect.ref),
   ]);
+  const others = await on.sql<{ id: string }>("ledger.of_another", OF_ANOTHER, [
+    named.map(({ effect }) => effect.operationId),
+    id,
+  ]);
   const confirming = new Set(rows.map(({ ref }) => ref));
-  return counted.filter((one) => !named.includes(one) || confirming.has(one.effect.ref));
+  const ofAnother = new Set(others.map((one) => one.id));
+  const told = counted.filter(
+    (one) =>
+      !named.includes(one) || confirming.has(one.effect.ref) || ofAnother.has(one.effect.operationId ?? ""),
+  );
+  return { told, ofAnother };
 }
 
 /** $1 payment, $2 references, $3 their amounts, $4 kinds. Of which an open incident tells, of the amount with which they were first seen. */
@@ -79,13 +95,16 @@ async function isToldAlready(
 
 /** The sum has grown. */
 export async function tellMore(tx: Tx, ctx: LedgerCtx, finding: Finding): Promise<void> {
-  const { payment, foreign, told, elsewhere, overdrawn, version } = finding;
+  const { payment, foreign, told, ofAnother, elsewhere, overdrawn, version } = finding;
   // Too much is too much, whoever made it.
   const tells = overdrawn ? foreign.filter(({ effect }) => !isOther(effect, payment.currency)) : told;
   const more = overdrawn ? elsewhere - payment.before : sumOf(told) - toldBefore(finding);
   if (more <= 0n) return;
   const kinds = overdrawn ? ["overdrawn"] : ["refunded_elsewhere", "overdrawn"];
   if (await isToldAlready(tx, finding, { kinds, tells, more })) return;
+  const askedBy = tells.flatMap(({ effect: { ref, operationId: id } }) =>
+    id !== null && ofAnother.has(id) ? [`${ref}: ${id}`] : [],
+  );
   await openIncident(tx, ctx, {
     kind: overdrawn ? "overdrawn" : "refunded_elsewhere",
     dedupeKey: `elsewhere:${payment.id}:${version}`,
@@ -98,6 +117,7 @@ export async function tellMore(tx: Tx, ctx: LedgerCtx, finding: Finding): Promis
       refundedElsewhere: Number(elsewhere),
       before: Number(elsewhere - more),
       effects: tells.map(({ effect }) => effect.ref),
+      ...(askedBy.length === 0 ? {} : { askedBy }),
     },
   });
 }

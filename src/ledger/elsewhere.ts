@@ -204,7 +204,7 @@ async function count(
     elsewhere,
     otherCurrency,
   ]);
-  const told = await toldHere(tx, foreign, payment.currency);
+  const { told, ofAnother } = await toldHere(tx, foreign, payment);
   await recordSubjectEvent(tx, {
     subject: paymentSubject(payment.id),
     type: "refunded_elsewhere",
@@ -217,7 +217,8 @@ async function count(
       otherCurrency,
     },
   });
-  const finding = { payment, foreign, told, last, elsewhere, overdrawn, version: written?.version ?? 0n };
+  const version = written?.version ?? 0n;
+  const finding = { payment, foreign, told, ofAnother, last, elsewhere, overdrawn, version };
   if (elsewhere > payment.before) await tellMore(tx, ctx, finding);
   if (otherCurrency !== null && otherCurrency !== payment.other_currency) {
     await tellOther(tx, ctx, { ...finding, foreign: others });

@@ -94,15 +94,14 @@ export async function recordEvidence(
 
 /** $1 operations. Those whose outcome a reading may settle and that nobody holds. */
 const OPEN_AMONG = `
-SELECT id, payment_intent FROM operations
+SELECT id FROM operations
 WHERE id = ANY($1::text[]) AND status IN ('OUTCOME_UNKNOWN', 'QUARANTINED') ORDER BY id`;
 
-/** Which of these operations have an open outcome or are with a person, each with its payment. */
-export const openAmong = (
-  on: SqlRunner,
-  ids: readonly string[],
-): Promise<{ id: OperationId; payment_intent: string | null }[]> =>
-  on.sql("ledger.open_among", OPEN_AMONG, [ids]);
+/** Which of these operations have an open outcome or are with a person. */
+export async function openAmong(on: SqlRunner, ids: readonly string[]): Promise<OperationId[]> {
+  const rows = await on.sql<{ id: OperationId }>("ledger.open_among", OPEN_AMONG, [ids]);
+  return rows.map(({ id }) => id);
+}
 
 /** $1 operation, $2 milliseconds. One name for each such time of its being open; no row: it is with nobody, or was looked at in this one. */
 const LOOK_KEY = `

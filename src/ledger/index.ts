@@ -22,7 +22,7 @@ export { type Authority, authorityOf } from "./authority.js";
 export { besideWordText } from "./beside-word.js";
 export { checkSend, claim, claimIn, renewLease, restUnsent } from "./claim.js";
 export type { LedgerCtx, LedgerHooks, LedgerTiming } from "./context.js";
-export { type Contradiction, contradict, reverse, wasClosedKnowing } from "./contradiction.js";
+export { type Contradiction, contradict, reverse, staysRejected, wasClosedKnowing } from "./contradiction.js";
 export { recordAsked, recordVote } from "./decision-events.js";
 export { type SealedVote, sealVote, UNSEALED_VOTE, voteHolds } from "./decision-seals.js";
 export { recordElsewhere } from "./elsewhere.js";

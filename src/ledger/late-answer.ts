@@ -9,11 +9,12 @@ import { isConfirmedOnWord } from "../domain/named-evidence.js";
 import type { Operation } from "../domain/operation.js";
 import { besideWordText, noteBesideWord } from "./beside-word.js";
 import type { LedgerCtx } from "./context.js";
-import { quarantineEnd } from "./contradiction.js";
+import { quarantineEnd, staysRejected, wasClosedKnowing } from "./contradiction.js";
 import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { recordEvidence } from "./evidence.js";
 import { openIncident } from "./incidents.js";
+import { reportDifference } from "./made-otherwise.js";
 import { note } from "./note.js";
 import { wordOf } from "./on-word.js";
 import { attemptPatch, effectOf, outcomeJson } from "./outcome.js";
@@ -112,16 +113,23 @@ async function contradicts(
         data: { ref: effect.ref },
         detail: besideWordText(effect),
         word: await wordOf(tx, operation.id),
+        effect,
       });
       await noteBesideWord(tx, ctx, parked, effect, "late_response");
       return parked;
     }
     case "REJECTED": {
+      if (wasClosedKnowing(operation, effect.ref)) return operation;
+      if (staysRejected(operation, effect)) {
+        await reportDifference(tx, ctx, operation, effect);
+        return operation;
+      }
       const detail = `An attempt that was taken for not executed made ${effect.ref}.`;
       return quarantineEnd(tx, ctx, operation, {
         actor: "system:dispatch",
         data: { ref: effect.ref },
         detail,
+        effect,
       });
     }
     case "PREPARED":

@@ -21,6 +21,7 @@ import { endedBefore } from "./ended-before.js";
 import { cameAfter, newsPauseMs, newsSinceTaken } from "./evidence.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
+import { reportDifference } from "./made-otherwise.js";
 import { note } from "./note.js";
 import { seenEffect } from "./outcome.js";
 import { whyNotOwn } from "./own-effect.js";
@@ -375,25 +376,6 @@ async function reportDuplicate(
     operationId: operation.id,
     paymentId: null,
     detail: { effects: effects.map((effect) => toJsonObject(effect)) },
-  });
-}
-
-async function reportDifference(
-  tx: Tx,
-  ctx: LedgerCtx,
-  operation: Operation,
-  effect: ProviderEffect,
-): Promise<void> {
-  await openIncident(tx, ctx, {
-    kind: "made_differently",
-    dedupeKey: `made_differently:${operation.id}:${effect.ref}`,
-    operationId: operation.id,
-    paymentId: null,
-    detail: {
-      asked: effectWords({ ...operation, kind: effect.kind, ref: operation.id }),
-      made: effectWords(effect),
-      target: effect.target,
-    },
   });
 }
 

@@ -5,7 +5,7 @@
  * that was looked at, what is safe (`judgeResolving`), who filed it, and that one decision wins.
  */
 import type { Tx } from "../db/connect.js";
-import { differsFromAsked } from "../domain/as-asked.js";
+import { differsFromAsked, isOnAnother } from "../domain/as-asked.js";
 import { sha256Hex } from "../domain/canonical.js";
 import { effectWords } from "../domain/effect-words.js";
 import { CountersignError } from "../domain/errors.js";
@@ -31,6 +31,7 @@ import { recountElsewhere } from "./elsewhere.js";
 import { lockOperation } from "./endings.js";
 import { openIncident } from "./incidents.js";
 import { toJsonObject } from "./json.js";
+import { isKnownOtherwise } from "./known-otherwise.js";
 import { note } from "./note.js";
 import { endIfStale, endProposal } from "./proposals.js";
 import {
@@ -256,6 +257,10 @@ async function judge(
     differsFromAsked(operation, named.effect).length > 0
   )
     return { possible: false, code: "named_differs" };
+  // What its payment's list does not show now may be known all the same.
+  const seen = operation.kind !== "refund" || named.effect !== null;
+  if (!seen && (await isKnownOtherwise(tx, operation, named.ref)))
+    return { possible: false, code: "named_differs" };
   const other = await anothersEffect(tx, operation, named.ref);
   return other === null ? judged : { possible: false, code: "anothers_effect", other };
 }
@@ -405,11 +410,12 @@ async function madeDifferently(
   effect: ProviderEffect,
   step: (from: Operation, event: OperationEventType, patch: Patch) => Promise<Operation>,
 ): Promise<Operation> {
+  const where = isOnAnother(operation, effect) ? ` on another payment (${effect.target})` : "";
   return step(operation, "settle_rejected", {
     resolvedByPerson: true,
     result: {
       code: MADE_DIFFERENTLY,
-      detail: `Not carried out as asked: the provider made ${effectWords(effect)} instead. Closed by on-call.`,
+      detail: `Not carried out as asked: the provider made ${effectWords(effect)}${where} instead. Closed by on-call.`,
       providerRef: effect.ref,
     },
   });

@@ -431,6 +431,9 @@ function shownAtQuarantine({
     case "shown_otherwise":
       return { code, words: quarantineWords(quarantineReason ?? ""), effect: true };
     case "evidence_contradicts":
+      // Rows of before it was parked as that: what turned up is not what was asked for.
+      if (/ differs in \S/u.test(quarantineReason ?? ""))
+        return { code: "postcondition_failed", words: quarantineWords(quarantineReason ?? ""), effect: true };
       // An effect turned up after the end; or an answer said committed and the list shows nothing, which forbids nothing.
       return attempts.some(({ verdict }) => verdict === "committed")
         ? null

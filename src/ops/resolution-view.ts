@@ -1,6 +1,6 @@
 /** Resolutions and what the provider said, as views. */
 import { assertNever } from "../domain/assert-never.js";
-import { effectWords, fieldsWords, unaskedSentence } from "../domain/effect-words.js";
+import { effectWords, elsewhereWords, fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Evidence, ProviderEffect } from "../domain/evidence.js";
 import type { Json } from "../domain/json.js";
 import { remarkOn } from "../domain/named-evidence.js";
@@ -52,7 +52,7 @@ export function probeView(evidence: Evidence): ProbeView {
         ...view(
           evidence.says,
           evidence.effect,
-          `The provider shows ${described(evidence.effect)}, which differs from what was asked for in ${fieldsWords(evidence.differs)}.`,
+          `The provider shows ${described(evidence.effect)}${elsewhereWords(evidence.effect, evidence.differs)}, which differs from what was asked for in ${fieldsWords(evidence.differs)}.`,
         ),
         differs: true,
       };

@@ -6,7 +6,7 @@
  * 3. Texts are plain: whoever shows them escapes them and makes ids of people into mentions.
  */
 import { z } from "zod";
-import { fieldsWords, unaskedSentence } from "../domain/effect-words.js";
+import { elsewhereWords, fieldsWords, unaskedSentence } from "../domain/effect-words.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, isCurrency } from "../domain/money.js";
 import { stateWords } from "../domain/operation.js";
@@ -67,6 +67,7 @@ const Effect = z.object({
   amountMinor: z.number().int().nonnegative().catch(0),
   currency: z.string().catch(""),
   status: z.string().catch(""),
+  target: z.string().catch(""),
 });
 
 /** An answer to an attempt (`verdict`), a reading of the provider's list (`says`), or what a person named (`reference`). */
@@ -419,7 +420,7 @@ function answered(found: Found): string {
     case "committed":
       return `The provider answered${found.replayed ? " with its stored answer" : ""}:${effect}.`;
     case "postcondition_failed":
-      return `The provider answered:${effect}, which is not what was asked for.`;
+      return `The provider answered:${effect}${elsewhereIn(found)}, which is not what was asked for.`;
     case "pending":
       return `The provider accepted${effect}; it is pending.`;
     case "failed_at_provider":
@@ -452,7 +453,7 @@ function shown(found: Found): string {
   switch (found.says) {
     case "committed":
       return found.postcondition === "fails"
-        ? `The provider shows ${effect}, which differs from what was asked for in ${fieldsWords(found.differs)}.`
+        ? `The provider shows ${effect}${elsewhereIn(found)}, which differs from what was asked for in ${fieldsWords(found.differs)}.`
         : `The provider shows ${effect}.`;
     case "duplicate":
       return `The provider shows it more than once: ${effects}.`;
@@ -477,6 +478,9 @@ function stored(found: Found): string | null {
   return `The provider says: ${effect}.`;
 }
 
+const elsewhereIn = ({ effect, differs }: Found): string =>
+  effect == null ? "" : elsewhereWords(effect, differs);
+
 /** The effect of its own, or the one that it is itself; null: neither. */
 function effectText(found: Found): string | null {
   if (found.effect != null) return described(found.effect);
@@ -486,7 +490,7 @@ function effectText(found: Found): string | null {
     : described({ ref, amountMinor: amount === 0 ? amountMinor : amount, currency, status: status ?? "" });
 }
 
-function described({ ref, amountMinor, currency, status }: z.output<typeof Effect>): string {
+function described({ ref, amountMinor, currency, status }: Omit<z.output<typeof Effect>, "target">): string {
   const amount = amountMinor === 0 ? "" : ` of ${amountText(amountMinor, currency)}`;
   return `${ref}${amount}${status === "" ? "" : ` (${spelled(status)})`}`;
 }

@@ -21,6 +21,7 @@ import {
   openIncident,
   operationByProviderRef,
   paymentsWithNews,
+  staysRejected,
   takeToCompare,
   wasClosedKnowing,
 } from "../ledger/index.js";
@@ -190,8 +191,9 @@ async function isOrphan(ctx: ReconcileCtx, effect: ProviderEffect): Promise<bool
   if (operation !== null && (EXPLAINED.has(operation.status) || wasClosedKnowing(operation, effect.ref))) {
     return false;
   }
-  // Counted as not done, and done: the case is open again, with an incident of its own.
+  // Counted as not done, and done: the case is open again, with an incident of its own. On another payment it was not done.
   if (await contradictRejected(ctx, effect)) return true;
+  if (operation !== null && staysRejected(operation, effect)) return false;
   await ctx.db.tx((tx) =>
     openIncident(tx, ctx, {
       kind: "orphan_effect",

@@ -151,18 +151,21 @@ describe("the provider makes more than was asked for", () => {
   it("a person confirms while the provider cannot be read: the rest stays gone, and what it shows then opens the case again", async () => {
     await w.work(w.worker("w"), id);
     const { operation, effect } = await proofOf(id);
-    const confirmed = await resolve(w.worker("ops"), {
-      operationId: id,
-      expectedVersion: operation.version,
-      verb: "confirm",
-      by: "U_ONC1",
-      reason: "seen in the dashboard",
-      evidenceRef: effect.ref,
-      probe: { says: "unknown", reason: "away" },
-      needsSecond: false,
-      secondWithinMs: 60_000,
-    });
-    expect(confirmed).toMatchObject({ outcome: "applied" });
+    const confirmed = (evidenceRef: string) =>
+      resolve(w.worker("ops"), {
+        operationId: id,
+        expectedVersion: operation.version,
+        verb: "confirm",
+        by: "U_ONC1",
+        reason: "seen in the dashboard",
+        evidenceRef,
+        probe: { says: "unknown", reason: "away" },
+        needsSecond: false,
+        secondWithinMs: 60_000,
+      });
+    // What is known of that reference is that it is another amount.
+    expect(await confirmed(effect.ref)).toMatchObject({ outcome: "not_safe", code: "named_differs" });
+    expect(await confirmed("their page says so")).toMatchObject({ outcome: "applied" });
     expect(await books()).toEqual({ reserved: 0, refunded: 2_000, elsewhere: 1_000 });
     await hearAll();
     await sweepOrphans(w.worker("s"));

@@ -249,7 +249,9 @@ describe("accepted and not done", () => {
     [{ kind: "wrong_answer", currency: "eur" }, "currency"],
     [{ kind: "wrong_answer", paymentIntent: "pi_other" }, "payment_intent"],
   ])("%o: committed, but not what was intended", async (fault, differs) => {
-    under.sandbox.control.arm(fault);
+    const { control } = under.sandbox;
+    await control.seedPayment({ paymentIntent: "pi_other", amount: 10_000, currency: "GBP" });
+    control.arm(fault);
     expect(await execute()).toMatchObject({ verdict: "postcondition_failed", differs: [differs] });
     expect((await counts()).committed).toBe(1);
   });

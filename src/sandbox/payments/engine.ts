@@ -46,6 +46,8 @@ export interface RefundBehaviour {
   failureReason?: FailureReason;
   amount?: number;
   currency?: string;
+  /** Another payment's charge gives the money. */
+  paymentIntent?: string;
 }
 
 export interface EffectContext {
@@ -64,8 +66,12 @@ export async function createRefund(
   behaviour: RefundBehaviour = {},
 ): Promise<{ refund: RefundRecord; answer: WireObject }> {
   const result = await store.inTransaction(ctx.db, async (tx) => {
-    const charge = await lockCharge(ctx, tx, params);
-    const amount = refundableAmount(charge, params.amount);
+    const asked = await lockCharge(ctx, tx, params);
+    const amount = refundableAmount(asked, params.amount);
+    const charge =
+      behaviour.paymentIntent === undefined
+        ? asked
+        : await lockCharge(ctx, tx, { ...params, charge: null, paymentIntent: behaviour.paymentIntent });
     const ordinal = ctx.counters.refunds.next();
     const status = behaviour.status ?? "succeeded";
     const refund: RefundRecord = {

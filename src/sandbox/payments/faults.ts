@@ -106,7 +106,7 @@ export const faultSpecSchema = z.discriminatedUnion("kind", [
     later: z.strictObject({ status: z.enum(REFUND_STATUSES), afterMs: delayMs }).optional(),
     ...common,
   }),
-  /** Amount or currency come out wrong: really (`persist`, the default) or only in the answer. */
+  /** Amount, currency or payment come out wrong: really (`persist`, the default) or only in the answer. */
   z.strictObject({
     kind: z.literal("wrong_answer"),
     amount: z.int().positive().optional(),

@@ -278,6 +278,7 @@ function behaviourOf(
   return {
     ...(fault.amount === undefined ? {} : { amount: fault.amount }),
     ...(fault.currency === undefined ? {} : { currency: fault.currency }),
+    ...(fault.paymentIntent === undefined ? {} : { paymentIntent: fault.paymentIntent }),
   };
 }
 

@@ -66,6 +66,8 @@ export interface IncidentView {
   readonly vouched?: readonly OperationFacts[];
   /** Of money found elsewhere: all of it is told as a duplicate of an operation of ours. */
   readonly ownSecond?: boolean;
+  /** Of money found elsewhere: all of it is what operations of ours asked for on other payments. */
+  readonly ofAnother?: boolean;
   /** Of an automatic freeze: who turned the switch back since, and when. */
   readonly thawed?: { readonly by: string; readonly at: Date };
   /** It is about what a person's word alone had confirmed. */
@@ -196,6 +198,7 @@ const wordsOf = (incident: IncidentView): IncidentWords => {
     ...(operation !== null && SETTLED_STATES.has(operation.status) ? settledWords(kind, operation) : {}),
     ...(incident.thawed === undefined ? {} : THAWED),
     ...(incident.ownSecond === true ? OWN_SECOND : {}),
+    ...(incident.ofAnother === true ? OF_ANOTHER : {}),
   };
 };
 
@@ -203,6 +206,12 @@ const OWN_SECOND: Rest = {
   meaning:
     "The provider shows a second refund under the id of one of ours. The balance was corrected by it, and the duplicate is an incident of its own.",
   next: "Go by the incident of the duplicate, which is named above; then close this.",
+};
+
+const OF_ANOTHER: Rest = {
+  meaning:
+    "The provider made a refund on this payment that one of our operations asked for on another. The balance was corrected by it.",
+  next: "Go by the incident of that operation, which is named above (`/ops show ID`). Finance puts right what this customer has; then close this.",
 };
 
 /** The switch was turned back since; who did it and when stands below. */

@@ -27,6 +27,8 @@ const STATES = new Set(["operationStatus", "status", "was"]);
 /** What a key is called where its own words do not say it. */
 const LABELS: Readonly<Record<string, string>> = {
   amounts: "Provider shows",
+  askedBy: "Asked for on another payment by",
+  askedOn: "Asked for on payment",
   before: "Refunded elsewhere before",
   captured: "Paid",
   capturedBefore: "Paid before the import",

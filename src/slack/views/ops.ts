@@ -23,6 +23,7 @@ import type {
 } from "../cards/ops-cards.js";
 import type { OperationFacts } from "../cards/sentences.js";
 import { withoutAddresses } from "../text/addresses.js";
+import { withRef } from "../text/safe.js";
 import { readOperation, readOperations } from "./operation.js";
 
 /** `policy` null: none is at hand, and how many people a verb takes is not told. `keyTtlMs` absent: nor how long its key is good. */
@@ -272,7 +273,9 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
       // The operation's own row names its order.
       ...(row.order_ref === null || operation?.orderRef === row.order_ref
         ? []
-        : [["Order", row.order_ref] as const]),
+        : row.kind === "made_differently"
+          ? [["Made on order", row.order_ref] as const, ...whoseRow(row)]
+          : [["Order", row.order_ref] as const]),
       ...(row.payment === null || row.detail["payment"] === row.payment
         ? []
         : [["Payment", row.payment] as const]),
@@ -300,6 +303,7 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
     ...(row.kind === "refunded_elsewhere" && namesOnly(row.detail, row.duplicates.length)
       ? { ownSecond: true }
       : {}),
+    ...(row.kind === "refunded_elsewhere" && areAnothers(row.detail) ? { ofAnother: true } : {}),
     ...(row.kind === "freeze_tripped" ? await thawedSince(db, id) : {}),
     closedBy: row.closed_by,
     closedAt: row.closed_at,
@@ -311,6 +315,10 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
 /** It tells of so many effects, and of no other. */
 const namesOnly = ({ effects }: JsonObject, many: number): boolean =>
   many > 0 && Array.isArray(effects) && effects.length === many;
+
+/** Each effect that it tells of was asked for on another payment. */
+const areAnothers = ({ effects, askedBy }: JsonObject): boolean =>
+  Array.isArray(effects) && Array.isArray(askedBy) && effects.length === askedBy.length;
 
 /** References that count as refunded elsewhere now, on the payment that the incident is about. */
 async function countedFor(db: SqlRunner, id: string): Promise<readonly string[]> {
@@ -344,6 +352,12 @@ function wordRows(evidence: string, says: string | null): [label: string, value:
     ["Rests on", `a person's word: ${then}`],
   ];
 }
+
+/** Who has what somebody else was to have. */
+const whoseRow = (row: { customer_name: string | null; customer_ref: string | null }) => {
+  const whose = customerOf(null, row);
+  return whose === null ? [] : [["Order of", withRef(whose.name, whose.ref)] as const];
+};
 
 function customerOf(
   operation: OperationFacts | null,
