@@ -92,7 +92,7 @@ async function news(operation: Operation): Promise<string> {
 async function nothingSent(operation: Operation, ref: string): Promise<void> {
   await staysParked(
     operation,
-    `The provider made something else than was asked for: ${ref} of £7.00 GBP (differs in payment, amount).`,
+    `The provider made something else than was asked for: ${ref} of £7.00 GBP on pi_ORD-2 (differs in payment, amount).`,
   );
 }
 
@@ -127,12 +127,14 @@ describe("what had ended is not sent again by a machine", () => {
     await nothingSent(operation, await news(operation));
   });
 
-  it("what had opened it again comes to nothing", async () => {
+  it("opened again by a person, and what is shown of it on another payment comes to nothing", async () => {
     const operation = await parkedEarly();
     const asked = await ops.resolve({ ...form(operation, "the provider's page"), verb: "reject" });
     if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
     const agreed = { resolutionId: asked.resolution.id, userId: "U_ONC2", verdict: "agree" } as const;
     expect(await ops.second({ ...agreed, note: null })).toMatchObject({ operation: { status: "REJECTED" } });
+    const again = { ref: operation.id, userId: "U_ONC2", reason: "a wrong click", evidenceRef: "note" };
+    expect(await ops.reopen(again)).toMatchObject({ outcome: "reopened" });
     w.control.arm({ kind: "outcome", status: "pending" });
     const ref = await refundUnder(operation.id, "ORD-2", 700);
     await hearAll();
@@ -145,7 +147,7 @@ describe("what had ended is not sent again by a machine", () => {
     );
   });
 
-  it("rejected by people, contradicted by what the provider shows elsewhere, and then there is news", async () => {
+  it("rejected by people, shown on another payment, and then there is news: rejected it stays", async () => {
     const operation = await parkedEarly();
     const asked = await ops.resolve({ ...form(operation, "the provider's page"), verb: "reject" });
     if (asked.outcome !== "needs_second") throw new Error(asked.outcome);
@@ -154,10 +156,13 @@ describe("what had ended is not sent again by a machine", () => {
     w.control.arm({ kind: "outcome", status: "pending" });
     const ref = await refundUnder(operation.id, "ORD-2", 700);
     await hearAll();
-    expect(await w.now(operation.id)).toMatchObject({ status: "QUARANTINED" });
     await w.control.advanceRefund(ref, { status: "succeeded" });
     await hearAll();
-    await nothingSent(operation, ref);
+    await w.look(w.worker("w"), operation.id);
+    expect(await w.now(operation.id)).toMatchObject({ status: "REJECTED", attempts: 2 });
+    expect(await w.control.effects({ paymentIntent: "pi_ORD-1" })).toEqual([]);
+    expect(await books("ORD-1")).toMatchObject({ reserved: 0, refunded: 0 });
+    expect(await books("ORD-2")).toMatchObject({ elsewhere: 700 });
   });
 
   it("what opened it again and is hidden for a moment settles it, and nothing is sent", async () => {
