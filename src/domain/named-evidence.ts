@@ -160,6 +160,6 @@ function mentions(text: string, ref: string): boolean {
   return false;
 }
 
-/** A reference that only a person named belongs to their confirmation: once that does not stand, it is of before. */
+/** A reference that only a person named belongs to their confirmation: once it was rejected instead, that is of before. */
 export const isOfBefore = (status: OperationStatus, given: boolean): boolean =>
-  given && status !== "CONFIRMED" && status !== "REVERSED";
+  given && status === "REJECTED";

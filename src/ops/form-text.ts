@@ -21,12 +21,20 @@ export function missingText(request: {
 }): Invalid<"reason" | "evidence"> | null {
   const reason = missingReason(request);
   if (reason !== null) return reason;
-  if (request.evidenceRef.trim() !== "") return null;
+  if (namesSomething(request.evidenceRef)) return null;
   return {
     outcome: "invalid",
     field: "evidence",
     sentence: "Name the evidence: the provider's reference, or a link to what you saw.",
   };
+}
+
+/** What is typed to fill a field, and leads nobody anywhere. */
+const NO_EVIDENCE: ReadonlySet<string> = new Set(["x", "no", "na", "none", "nil", "null", "nothing", "tbd"]);
+
+function namesSomething(evidence: string): boolean {
+  const letters = evidence.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return letters !== "" && !NO_EVIDENCE.has(letters);
 }
 
 /** Of a form that is taken a second time, after its process died, when somebody has decided otherwise since. */

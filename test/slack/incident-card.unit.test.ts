@@ -32,6 +32,28 @@ describe("an incident card", () => {
     },
   );
 
+  test("of a duplicate says to leave frozen what is frozen, else to freeze, and who filed it", () => {
+    const facts = {
+      id: "inc_1",
+      kind: "duplicate_effect",
+      status: "open",
+      customer: null,
+      detail: [],
+      createdAt: new Date(0),
+      closedBy: null,
+      closedAt: null,
+      closeReason: null,
+      undecided: [],
+    } as const;
+    const frozen = { kind: "refund", since: new Date(0), by: "U_ONC1", reason: null } as const;
+    const card = (operation: ReturnType<typeof operationOf>) => said(incidentCard({ ...facts, operation }));
+    expect(card(operationOf({ status: "QUARANTINED", frozen }))).toContain("Leave refunds frozen, keep both");
+    expect(card(operationOf({ status: "QUARANTINED" }))).toContain(
+      "Freeze refunds (`/ops freeze refund`), keep",
+    );
+    expect(card(operationOf({ status: "QUARANTINED" }))).toMatch(/Filed by.+<@U_AGENT>/u);
+  });
+
   test("says whose order it is", () => {
     const card = incidentCard({
       id: "inc_1",

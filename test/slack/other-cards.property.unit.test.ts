@@ -153,7 +153,7 @@ describe("an incident card", () => {
         createdAt: AT,
       });
       withinLimits(card);
-      harmless(card, ["U_ONC1"]);
+      harmless(card, ["U_ONC1", "U_AGENT"]);
       expect(JSON.stringify(card.blocks).split(`\`inc_${ID}\``)).toHaveLength(2);
       if (about !== null) expect(table(card).get("Operation")).toHaveLength(1);
       expect(buttons(card)).toEqual(open ? ["Close"] : []);

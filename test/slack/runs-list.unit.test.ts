@@ -60,6 +60,12 @@ describe("a run in the list", () => {
     );
   });
 
+  test("whose refund is prepared says what that means", () => {
+    expect(said(run({ state: "waiting", asked: [{ ...refund, status: "PREPARED" }] }))).toContain(
+      ": allowed, not carried out yet",
+    );
+  });
+
   test("names three of many, and none where it asked for nothing", () => {
     expect(said(run({ asked: [refund, refund, refund, refund, refund] }))).toContain("and 2 more");
     expect(said(run({ asked: [] }))).not.toContain("Refund");

@@ -18,6 +18,7 @@ import {
 } from "../blocks/build.js";
 import { actorName, escapeText, escapeWithin, oneLine, withRef } from "../text/safe.js";
 import { localTime } from "../text/time.js";
+import { filedByRow } from "./filed-by.js";
 import { type OperationFacts, standingOf, whatOf } from "./sentences.js";
 
 const REASON_MAX = 800;
@@ -78,7 +79,8 @@ export interface IncidentView {
   readonly createdAt: Date;
 }
 
-export function incidentCard(incident: IncidentView): Message {
+/** `workspace`: where links to messages begin; null: there are none. */
+export function incidentCard(incident: IncidentView, workspace: string | null = null): Message {
   const { title, meaning, next } = wordsOf(incident);
   const first = decideFirst(incident);
   const table: Row[] = [
@@ -87,7 +89,10 @@ export function incidentCard(incident: IncidentView): Message {
       : [
           { label: "Operation", value: { theirs: whatOf(incident.operation) } },
           ...(incident.status === "open"
-            ? [{ label: "State now", value: { theirs: standingOf(incident.operation) } }]
+            ? [
+                { label: "State now", value: { theirs: standingOf(incident.operation) } },
+                filedByRow(incident.operation, workspace),
+              ]
             : []),
         ]),
     ...(incident.customer === null
@@ -191,7 +196,7 @@ function overdrawnWords({ leftNow, vouched = [] }: IncidentView): Partial<Rest> 
 const wordsOf = (incident: IncidentView): IncidentWords => {
   const { kind, operation, onWord } = incident;
   return {
-    ...incidentWords(kind),
+    ...incidentWords(kind, (incident.operation?.frozen ?? null) !== null),
     ...(kind === "overdrawn" ? overdrawnWords(incident) : {}),
     ...(kind === "row_changed" && operation === null ? changedWords(incident) : {}),
     ...(onWord === true ? ON_WORD[kind] : {}),
@@ -282,7 +287,8 @@ interface IncidentWords {
   readonly next: string;
 }
 
-function incidentWords(kind: IncidentKind): IncidentWords {
+/** `frozen`: what it is about is not sent now. */
+function incidentWords(kind: IncidentKind, frozen = false): IncidentWords {
   switch (kind) {
     case "orphan_effect":
       return {
@@ -300,7 +306,9 @@ function incidentWords(kind: IncidentKind): IncidentWords {
       return {
         title: "duplicate effect",
         meaning: "The provider shows more than one effect for one operation.",
-        next: "Freeze refunds (`/ops freeze refund`) if they are not frozen yet, keep both references, tell finance.",
+        next: frozen
+          ? "Leave refunds frozen, keep both references, tell finance."
+          : "Freeze refunds (`/ops freeze refund`), keep both references, tell finance.",
       };
     case "contradiction":
       return {

@@ -188,7 +188,7 @@ function operationRows(operation: OperationFacts): Row[] {
   return table.filter((row) => row !== null);
 }
 
-/** What a person named counts as long as the confirmation with it stands. */
+/** What a person named with a confirmation is told until another decision stands. */
 export const referenceRow = (
   { providerRef, status }: Pick<OperationFacts, "providerRef" | "status">,
   given: boolean,

@@ -324,7 +324,9 @@ const EXCERPT_MAX = 100;
 function askedText(asked: RunsView["runs"][number]["asked"][number]): string {
   const amount = asked.kind === "refund" ? ` ${esc(formatMoney(asked))}` : "";
   const target = asked.orderRef ?? asked.subscriptionRef ?? "";
-  return `${kindName(asked.kind)}${amount} ${esc(target, 60)}: ${stateWords(asked.status)}`;
+  // Tried or not: what is prepared has had no effect.
+  const state = asked.status === "PREPARED" ? "allowed, not carried out yet" : stateWords(asked.status);
+  return `${kindName(asked.kind)}${amount} ${esc(target, 60)}: ${state}`;
 }
 
 /** How it ended, where the state does not say it. */

@@ -85,7 +85,7 @@ export async function renderSubject(
     }
     case "incident": {
       const view = await readIncident(db, id);
-      return view === null ? null : urgent(incidentCard(view));
+      return view === null ? null : urgent(incidentCard(view, await workspaceUrl(ctx.web)));
     }
     default:
       return assertNever(kind, "card kind");
