@@ -257,12 +257,13 @@ async function judge(
     differsFromAsked(operation, named.effect).length > 0
   )
     return { possible: false, code: "named_differs" };
+  const other = await anothersEffect(tx, operation, named.ref);
+  if (other !== null) return { possible: false, code: "anothers_effect", other };
   // What its payment's list does not show now may be known all the same.
   const seen = operation.kind !== "refund" || named.effect !== null;
-  if (!seen && (await isKnownOtherwise(tx, operation, named.ref)))
-    return { possible: false, code: "named_differs" };
-  const other = await anothersEffect(tx, operation, named.ref);
-  return other === null ? judged : { possible: false, code: "anothers_effect", other };
+  return !seen && (await isKnownOtherwise(tx, operation, named.ref))
+    ? { possible: false, code: "named_differs" }
+    : judged;
 }
 
 type Refusal =
