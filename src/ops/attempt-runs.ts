@@ -86,4 +86,13 @@ function whatOf({ number, verdict, code, replayed }: AttemptFacts, of: AttemptsO
 const verdictWords = (verdict: string): string =>
   Object.hasOwn(WORDS, verdict) ? WORDS[verdict as keyof typeof WORDS] : spelled(verdict);
 
-const spelled = (code: string): string => code.replaceAll("_", " ");
+/** Codes of the provider that say too little, or the wrong thing, when they are only spelled out. */
+const CODE_WORDS: Readonly<Record<string, string>> = {
+  idempotency_key_in_use: "an earlier request with its key was still being executed",
+  idempotency_error: "the provider has its key with other parameters",
+  lost_or_stolen_card: "the card was lost or stolen",
+  expired_or_canceled_card: "the card has expired or was cancelled",
+};
+
+const spelled = (code: string): string =>
+  (Object.hasOwn(CODE_WORDS, code) ? CODE_WORDS[code] : undefined) ?? code.replaceAll("_", " ");

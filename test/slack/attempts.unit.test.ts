@@ -82,3 +82,12 @@ test("a stored answer that came again reads like no second effect", () => {
     "• attempt 3, 12:00 UTC: the provider gave its stored answer again (refused before), not carried out",
   ]);
 });
+
+test.each([
+  ["unknown", "idempotency_key_in_use", "an earlier request with its key was still being executed"],
+  ["failed_at_provider", "lost_or_stolen_card", "the card was lost or stolen"],
+  ["failed_at_provider", "expired_or_canceled_card", "the card has expired or was cancelled"],
+] as const)("%s by %s is told in words", (verdict, code, words) => {
+  const [line] = attemptLines([{ number: 1, startedAt: at(0), verdict, code }], PARKED);
+  expect(line).toContain(`(${words})`);
+});
