@@ -327,6 +327,81 @@ describe("it had ended", () => {
   });
 });
 
+describe("the answer comes after its worker lost the lease", () => {
+  /** Sent by a worker that hears the answer, and takes it up only after `meanwhile`. */
+  async function answeredLate(meanwhile: (id: OperationId) => Promise<void>): Promise<OperationId> {
+    onOther();
+    const id = await w.prepared("ORD-1", 2_000n);
+    const slow = w.worker("slow");
+    const execute: typeof slow.provider.execute = async (...sent) => {
+      const outcome = await slow.provider.execute(...sent);
+      await meanwhile(id);
+      return outcome;
+    };
+    await w.look({ ...slow, provider: { ...slow.provider, execute } }, id);
+    return id;
+  }
+
+  /** Nobody else hears of it: it is parked as unknown. */
+  async function parkedMeanwhile(id: OperationId): Promise<void> {
+    await w.advance(60_000);
+    const lost = w.control.arm({ kind: "drop_before_commit", times: null });
+    expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "QUARANTINED" });
+    w.control.disarm(lost);
+  }
+
+  it("with a person as unknown by then: it is found as what it is", async () => {
+    const id = await answeredLate(parkedMeanwhile);
+    await reconcileOne(w.worker("w"), id, "evidence");
+    const [ref = ""] = await effectsOf(id);
+    await withAPerson(id, ref);
+    expect(await found()).toEqual(BOTH);
+    await countedOnce(2_000);
+    await w.intact();
+  });
+
+  it("rejected by then, which stays true: both orders' findings are told, and nothing is opened again", async () => {
+    const id = await answeredLate(async (one) => {
+      await parkedMeanwhile(one);
+      await rejected(one);
+    });
+    expect(await w.now(id)).toMatchObject({ status: "REJECTED" });
+    expect(await found()).toEqual(BOTH);
+    await toldAgain();
+    expect(await w.now(id)).toMatchObject({ status: "REJECTED" });
+    expect(await found()).toEqual(BOTH);
+    await countedOnce(0);
+    await w.intact();
+  });
+
+  it("closed by then as made differently: the same effect is no news", async () => {
+    const id = await answeredLate(async (one) => {
+      await w.advance(60_000);
+      await w.work(w.worker("w"), one);
+      await rejected(one);
+    });
+    expect(await w.now(id)).toMatchObject({ status: "REJECTED", result: { code: "made_differently" } });
+    expect(await found()).toEqual(BOTH);
+    await countedOnce(0);
+    await w.intact();
+  });
+});
+
+it("an open refund of the same amount on the other payment is not taken for it on its finding's card", async () => {
+  await database.db.sql(
+    undefined,
+    "UPDATE orders SET customer_id = (SELECT id FROM customers WHERE ref = 'CUS-7') WHERE ref = 'ORD-2'",
+  );
+  const other = await parked("ORD-2", false);
+  onOther();
+  const id = await w.prepared("ORD-1", 2_000n);
+  await w.work(w.worker("w"), id);
+  expect(await found()).toEqual(BOTH);
+  const card = await cardOf("refunded_elsewhere");
+  expect(card).toContain(id);
+  expect(card).not.toContain(other.id);
+});
+
 describe("another currency", () => {
   it("is confirmed by nobody with a reference that is known as that, also where the list shows nothing", async () => {
     w.control.arm({ kind: "wrong_answer", currency: "eur" });

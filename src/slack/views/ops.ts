@@ -294,7 +294,8 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
         ? []
         : [["Confirmed since as ours", `${row.ours.join(", ")}; counts there, and not twice`] as const]),
     ],
-    undecided: [...(await readOperations(db, row.undecided)).values()],
+    // What carries another operation's id is none of these.
+    undecided: areAnothers(row.detail) ? [] : [...(await readOperations(db, row.undecided)).values()],
     vouched: [...(await readOperations(db, row.vouched)).values()],
     ...(row.left_now === null || row.left_at === null || row.currency === null
       ? {}
