@@ -6,9 +6,9 @@ import { isTriedAgain, SLOW_DOWN } from "../domain/tried.js";
 
 const CODES = SLOW_DOWN.map((code) => `'${code}'`).join(", ");
 
-/** SQL: operation `o` waits to be tried again because the provider answered its newest attempt so. */
-export const SLOWED_DOWN = `(o.status = 'PREPARED' AND EXISTS (
-  SELECT 1 FROM attempts t WHERE t.operation_id = o.id AND t.number = o.attempts AND t.code IN (${CODES})))`;
+/** SQL: operation `o` waits to be tried again because the provider answered its newest attempt so. One row by its index, for each `o`. */
+export const SLOWED_DOWN = `(o.status = 'PREPARED' AND coalesce((
+  SELECT t.code IN (${CODES}) FROM attempts t WHERE t.operation_id = o.id AND t.number = o.attempts), false))`;
 
 /** Those of them. Reads nothing where none is tried again. */
 export async function slowedDown(
