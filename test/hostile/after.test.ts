@@ -124,9 +124,10 @@ it("a refund that an answer puts on another payment, and no list on its own: the
   const parked = await w.work(worker(), await w.prepared("ORD-1", 2_000n));
   expect(parked).toMatchObject({ status: "QUARANTINED" });
   const [refund] = made();
-  expect(quarantineWords(parked.quarantineReason ?? "")).toContain(
-    `${refund?.id} of £20.00 GBP on pi_ORD-2, which differs in payment.`,
+  expect(quarantineWords(parked.quarantineReason ?? "")).toBe(
+    `The provider made something else than was asked for: ${refund?.id} of £20.00 GBP on pi_ORD-2 (differs in payment).`,
   );
+  expect(parked.attempts).toBe(1);
   expect(made()).toHaveLength(1);
 });
 
