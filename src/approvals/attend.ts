@@ -65,7 +65,9 @@ export async function attendOne(ctx: ApprovalsContext, id: ApprovalId): Promise<
   const seen = await getApproval(ctx.db, id);
   if (seen === null || seen.state !== "PENDING") return;
   const policy = await ctx.activePolicy(ctx.db);
-  const gate = seen.gate?.satisfiable === true ? seen.gate : await lookAtGate(ctx, seen, policy);
+  const filers = await askedBy(ctx, seen);
+  const known = seen.gate?.satisfiable === true && filers.length === seen.binding.filers.length;
+  const gate = known ? seen.gate : await lookAtGate(ctx, seen, { policy, filers });
   await ctx.db.tx(async (tx) => {
     const approval = (await lockWithSiblings(tx, id)).find((candidate) => candidate.id === id);
     if (approval?.state !== "PENDING") return;
@@ -93,13 +95,23 @@ async function timeOf(tx: Tx): Promise<Date> {
   return row.now;
 }
 
+/** Whoever asked for it: when it was held, and since. */
+async function askedBy(ctx: Pick<ApprovalsContext, "db">, approval: Approval): Promise<readonly string[]> {
+  const [row] = await ctx.db.sql<{ filers: string[] }>(
+    "approvals.asked_by",
+    "SELECT filers FROM operations WHERE id = $1",
+    [approval.operationId],
+  );
+  return [...new Set([...approval.binding.filers, ...(row?.filers ?? [])])];
+}
+
 type Gate = NonNullable<Approval["gate"]>;
 
 /** Whether enough people could decide this now; null: the directory cannot say. */
 async function lookAtGate(
   ctx: Pick<ApprovalsContext, "directory">,
   approval: Approval,
-  policy: Policy,
+  { policy, filers }: { readonly policy: Policy; readonly filers: readonly string[] },
 ): Promise<Gate | null> {
   const members = await ctx.directory.members(approval.role, { maxAgeMs: GATE_READING_MAX_AGE_MS });
   if (!members.ok) return null;
@@ -108,7 +120,7 @@ async function lookAtGate(
     need: { ...binding.policy, selfApproval: binding.policy.selfApproval && policy.approvals.selfApproval },
     amountMinor: binding.amountMinor,
     currency: binding.currency,
-    filers: binding.filers,
+    filers,
     voters: approval.votes.map((vote) => vote.person),
   };
   const people: Person[] = [];

@@ -13,7 +13,7 @@ import type { Tx } from "../db/connect.js";
 import { CountersignError } from "../domain/errors.js";
 import { keyIsTaken } from "../domain/holding.js";
 import { operationKey } from "../domain/identity.js";
-import type { CallId, OperationId } from "../domain/ids.js";
+import type { ApprovalId, CallId, OperationId } from "../domain/ids.js";
 import type { Operation } from "../domain/operation.js";
 import type { Judgement, ScopePlan } from "../domain/ports/judge.js";
 import { type Candidate, furtherIntent, paymentOf, place, sameEffect, subjectOf } from "./candidate.js";
@@ -38,7 +38,7 @@ import {
 /** Decides the writes of one turn; joins the caller's transaction. See the room's index for what the answers mean. */
 export async function prepareTurn(tx: Tx, ctx: LedgerCtx, turn: PrepareTurn): Promise<PerCall[]> {
   const answers = new Map<CallId, PerCall>();
-  const { candidates, paid } = await identify(tx, turn.calls, answers);
+  const { candidates, paid } = await identify(tx, ctx, turn.calls, answers);
   const undecided = turn.calls.some((call) => answers.get(call.callId)?.outcome === "held");
   if (undecided) {
     for (const candidate of candidates) answers.set(candidate.callId, ready(candidate));
@@ -64,6 +64,7 @@ interface Identified {
 /** Answers what identity alone decides, and returns the rest. Two calls of one turn with one key are one candidate. */
 async function identify(
   tx: Tx,
+  ctx: LedgerCtx,
   calls: readonly TurnEntry[],
   answers: Map<CallId, PerCall>,
 ): Promise<Identified> {
@@ -91,7 +92,7 @@ async function identify(
     }
     const candidate = proposals.get(call.callId);
     if (candidate === undefined) continue;
-    const answer = await replay(tx, candidate, call.proposal, locked);
+    const answer = await replay(tx, ctx, candidate, call.proposal, locked);
     if (answer === null) found.push(withPredecessor(candidate, locked));
     else answers.set(call.callId, answer);
   }
@@ -174,6 +175,7 @@ function heldCandidate(
 /** The stored answer to an intent that exists; null when it is new. */
 async function replay(
   tx: Tx,
+  ctx: LedgerCtx,
   candidate: Candidate,
   proposal: Proposal,
   locked: readonly Operation[],
@@ -190,10 +192,24 @@ async function replay(
         sentence: `The operation ${live.id} is the same request with other material fields; nothing was done.`,
       };
     }
-    return { callId, outcome: "same", operation: await join(tx, live, proposal) };
+    const joined = await join(tx, live, proposal);
+    if (joined.filers.length > live.filers.length) await tellApproval(tx, ctx, joined);
+    return { callId, outcome: "same", operation: joined };
   }
   const here = known.filter(({ ticketId }) => ticketId === proposal.ticketId).at(-1);
   return here === undefined ? null : { callId, outcome: "denied_before", operation: here };
+}
+
+/** $1 operation. */
+const PENDING_OF = "SELECT id FROM approvals WHERE operation_id = $1 AND state = 'PENDING'";
+
+/** Whoever asks for it, too, may not decide it: its card says who asks, and whether anybody is left is looked at anew. */
+async function tellApproval(tx: Tx, ctx: LedgerCtx, { id, status }: Operation): Promise<void> {
+  if (status !== "AWAITING_APPROVAL") return;
+  const [pending] = await tx.sql<{ id: ApprovalId }>("ledger.pending_of", PENDING_OF, [id]);
+  if (pending === undefined) return;
+  await ctx.notices.touch(tx, { kind: "approval", id: pending.id });
+  tx.afterCommit(() => void ctx.wake("approval", pending.id));
 }
 
 /** Denied by a person, or refused by the provider: no longer live, told again within its ticket. */

@@ -56,6 +56,21 @@ describe("a gate that nobody can satisfy is said when it is armed", () => {
     expect((await approvalNow(h.db, onlyApproval(held).id)).gate).toMatchObject({ satisfiable: false });
   });
 
+  it("the only other member asks for the same: the card says who asks, and that nobody is left", async () => {
+    const held = await refund("ORD-1", 18_000n, ["U_SUP1"]);
+    const { id } = onlyApproval(held);
+    await attendDue(h.ctx, { limit: 10 });
+    expect((await approvalNow(h.db, id)).gate).toEqual({ satisfiable: true });
+    h.shown.touched.length = 0;
+    h.shown.woken.length = 0;
+    expect((await refund("ORD-1", 18_000n, ["U_SUP2"])).outcomes).toMatchObject([{ outcome: "same" }]);
+    expect(h.shown.touched).toContainEqual({ kind: "approval", id });
+    expect(h.shown.woken).toContainEqual({ kind: "approval", id });
+    await attendOne(h.ctx, id);
+    expect((await approvalNow(h.db, id)).gate).toMatchObject({ satisfiable: false });
+    expect(h.shown.approvers.map(({ message }) => message.type)).toEqual(["gate_unsatisfiable"]);
+  });
+
   it("somebody is added to the role later: the card says so no longer, and it is said once", async () => {
     h.people.all.delete("U_SUP1");
     h.people.all.delete("U_SUP2");

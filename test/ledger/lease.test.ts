@@ -389,7 +389,7 @@ describe("a freeze", () => {
       why: "frozen",
     });
     expect(await ledger.askThaw(ctx, { kind: "refund", by: "U_ONC1", withinMs: 60_000 })).toMatchObject({
-      used: false,
+      kept: null,
       state: { thawAskedBy: "U_ONC1" },
     });
     expect(await ledger.thaw(ctx, { kind: "refund", by: "U_ONC2" })).toMatchObject({ changed: true });

@@ -28,7 +28,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   already_sent: /^Too late to deny: .+ was approved by (<@U_\w+>|and| )+, .+ Nothing was changed\.$/,
   stale_card: /^This is an older card of .+ Nothing was changed\./,
   bad_suggestion: /./,
-  repeat_amount: /^This needs the amount typed again, exactly: /,
+  repeat_amount: /^This needs the amount typed again: /,
   "ended:APPROVED": /^Already approved by (<@U_\w+>|and| )+, .+ It has not been sent yet\./,
   "ended:RELEASED": /^Already approved by (<@U_\w+>|and| )+, .+ It has /,
   "ended:DENIED": /^Already denied by <@U_\w+>, .+ Nothing was sent\./,

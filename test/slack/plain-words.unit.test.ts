@@ -198,7 +198,7 @@ test("a mistyped amount is told what is wrong with it and nothing else", () => {
     >[0]),
   ).toBe("Not an amount.");
   expect(decideSentence({ outcome: "repeat_amount", approval } as Parameters<typeof decideSentence>[0])).toBe(
-    "This needs the amount typed again, exactly: £10.00 GBP.",
+    "This needs the amount typed again: £10.00 GBP.",
   );
 });
 

@@ -135,6 +135,10 @@ function customerText({ approval: { binding, state }, customerConfirmed }: Appro
   return since ? `${customer}, confirmed by the filer after this card was made` : customer;
 }
 
+/** Who asked when the card was made, and whoever asks for the same since: none of them may decide it. */
+const askedBy = ({ approval, operation }: ApprovalView): string =>
+  listOf([...new Set([...approval.binding.filers, ...operation.filers])].map(mentionUser));
+
 function boundRows(view: ApprovalView): Row[] {
   const { approval, operation } = view;
   const { binding } = approval;
@@ -148,7 +152,7 @@ function boundRows(view: ApprovalView): Row[] {
       : { label: "Subscription", value: { theirs: subscriptionText(approval) } },
     { label: "Customer", value: { theirs: customerText(view) } },
     { label: "What is done", value: { theirs: scopeText(approval, operation) } },
-    { label: "Asked by", value: { ours: listOf(binding.filers.map(mentionUser)) || "nobody known" } },
+    { label: "Asked by", value: { ours: askedBy(view) || "nobody known" } },
     approval.state === "PENDING"
       ? { label: "Expires", value: { ours: localTime(approval.expiresAt) } }
       : null,
@@ -530,7 +534,7 @@ export function approvalText(view: ApprovalView): string {
       .filter((part) => part !== "")
       .join(" ");
   }
-  const filers = listOf(binding.filers.map(mentionUser));
+  const filers = askedBy(view);
   const head = escapeWithin(oneLine(`Approval needed: ${what}.`), 800).text;
   const why = escapeWithin(
     oneLine(heldBecause(approval, view.customerConfirmed, view.othersWait)[0] ?? ""),

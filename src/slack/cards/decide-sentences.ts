@@ -55,7 +55,7 @@ export function decideSentence(outcome: DecideOutcome): string {
       return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
     // Said under the field that is to be mended: how the approval stands has not changed and is not asked there.
     case "repeat_amount":
-      return `This needs the amount typed again, exactly: ${amountOf(outcome.approval)}.`;
+      return `This needs the amount typed again: ${amountOf(outcome.approval)}.`;
     case "bad_suggestion":
       return said(outcome.sentence);
     case "try_again":

@@ -149,7 +149,7 @@ export function denyForm(approval: Approval, meta: FormMeta): Modal {
             textInput({
               input: INPUTS.smaller,
               label: `Smaller amount in ${binding.currency} instead`,
-              hint: `What is then proposed needs an approval of its own.${currencyExponent(binding.currency) === 0 ? " Whole numbers only." : ""}`,
+              hint: `A new ticket may ask for that much; the policy decides whether it needs an approval.${currencyExponent(binding.currency) === 0 ? " Whole numbers only." : ""}`,
               optional: true,
               max: 30,
             }),
