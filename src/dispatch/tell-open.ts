@@ -26,13 +26,7 @@ export async function tellOpen(ctx: DispatchCtx, listed: readonly ProviderEffect
 }
 
 /** Reasons for asking a person, because the provider did not show what was known already. */
-const NOT_SHOWN = [
-  "unknown_too_long",
-  "evidence_contradicts",
-  "proof_incomplete",
-  "key_conflict",
-  "ended_before",
-];
+const NOT_SHOWN = ["unknown_too_long", "evidence_contradicts", "proof_incomplete", "key_conflict"];
 
 async function knownWhenParked(ctx: DispatchCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
   const operation = await getOperation(ctx.db, id);

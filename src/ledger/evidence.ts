@@ -4,6 +4,7 @@ import { backoffMs } from "../domain/backoff.js";
 import type { OperationId } from "../domain/ids.js";
 import type { JsonObject } from "../domain/json.js";
 import type { LedgerCtx } from "./context.js";
+import { endedBefore } from "./ended-before.js";
 import type { EvidenceRow, EvidenceSource, NewEvidence } from "./types.js";
 
 /** $1 id, $2 dedupe key, $3 operation, $4 source, $5 reference, $6 payload. No row: the fact was known. */
@@ -103,13 +104,17 @@ export async function openAmong(on: SqlRunner, ids: readonly string[]): Promise<
   return rows.map(({ id }) => id);
 }
 
-/** $1 operation, $2 milliseconds. One name for each such time of its being open; no row: it is with nobody, or was looked at in this one. */
+/**
+ * $1 operation, $2 milliseconds. One name for each such time of its being open; no row: it is with nobody, was looked at in this one, or had
+ * ended before and was opened again: then a person decides who has been told what.
+ */
 const LOOK_KEY = `
 SELECT k.key FROM operations o CROSS JOIN LATERAL (
   SELECT 'looked:' || o.id || ':' || extract(epoch FROM s.since)::text || ':'
     || floor(extract(epoch FROM countersign_now() - s.since) * 1000 / $2::bigint)::bigint AS key
   FROM (SELECT COALESCE(o.unknown_since, o.updated_at) AS since) s) k
-WHERE o.id = $1 AND o.status = 'QUARANTINED' AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = k.key)`;
+WHERE o.id = $1 AND o.status = 'QUARANTINED' AND NOT ${endedBefore("o.id")}
+  AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = k.key)`;
 
 /**
  * The name under which a fact that was known already makes an operation with a person be looked at once more: once within the time after
