@@ -143,12 +143,7 @@ test("a form that waits while somebody else settles it: who sends it hears that,
 test.each([
   ["Reject", "proposed", "QUARANTINED", /waits for a second person's answer/],
   ["Authorise retry", "proposed", "QUARANTINED", /waits for a second person's answer/],
-  [
-    "Confirm committed",
-    "applied",
-    "CONFIRMED",
-    /Not done: its state does not allow it|is confirmed, so there is nothing to resolve/,
-  ],
+  ["Confirm committed", "applied", "CONFIRMED", /This form was carried out before/],
 ])(
   "%s sent twice at once by one person is recorded once, and the other answer says so",
   async (label, state, end, other) => {
