@@ -4,6 +4,8 @@
  */
 import { isDead, type ProviderEffect } from "../domain/evidence.js";
 import { isOperationId, type OperationId } from "../domain/ids.js";
+import { quarantineCode } from "../domain/quarantine-words.js";
+import type { QuarantineReason } from "../domain/recovery.js";
 import { getOperation, openAmong, recordEvidence } from "../ledger/index.js";
 import type { DispatchCtx } from "./context.js";
 import { effectEvidence } from "./effect-evidence.js";
@@ -26,12 +28,15 @@ export async function tellOpen(ctx: DispatchCtx, listed: readonly ProviderEffect
 }
 
 /** Reasons for asking a person, because the provider did not show what was known already. */
-const NOT_SHOWN = ["unknown_too_long", "evidence_contradicts", "proof_incomplete", "key_conflict"];
+const NOT_SHOWN: ReadonlySet<string | null> = new Set<QuarantineReason>([
+  "unknown_too_long",
+  "evidence_contradicts",
+  "proof_incomplete",
+  "key_conflict",
+]);
 
 async function knownWhenParked(ctx: DispatchCtx, id: OperationId, effect: ProviderEffect): Promise<boolean> {
+  if (isDead(effect)) return false;
   const operation = await getOperation(ctx.db, id);
-  const reason = operation?.quarantineReason ?? null;
-  if (isDead(effect) || reason === null) return false;
-  if (!NOT_SHOWN.some((code) => reason.startsWith(`${code}:`))) return false;
-  return lookAtParked(ctx, id);
+  return NOT_SHOWN.has(quarantineCode(operation?.quarantineReason ?? "")) && lookAtParked(ctx, id);
 }

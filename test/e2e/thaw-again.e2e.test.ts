@@ -23,6 +23,15 @@ const heard = (house: House) =>
       (await house.db.sql("test.left", "SELECT 1 FROM slack_inbox WHERE processed_at IS NULL")).length === 0,
   );
 
+/** The process dies after it has carried the thaw out, and before it has noted that it did. */
+async function thawAndDie(house: House): Promise<void> {
+  const { stage } = house;
+  await stage.stop();
+  await stage.start({ COUNTERSIGN_FAILPOINTS: "slack.after_handled=kill@1" });
+  await type(house, "U_ONC2", "thaw refund");
+  await stage.productEnded();
+}
+
 /** What people approved while it is frozen stays where it is, and is sent once after a thaw that somebody typed for it. */
 async function staysUntilThawed(house: House, thread: Awaited<ReturnType<typeof held>>): Promise<void> {
   const { stage } = house;
@@ -53,10 +62,7 @@ describe("/ops thaw whose process is killed before it is done with it", () => {
         const thread = await held(house, "ORD-7001", "100.00");
         await onCall(house).ops("U_ONC1", "freeze refund it smells");
         await heard(house);
-        await stage.stop();
-        await stage.start({ COUNTERSIGN_FAILPOINTS: "slack.after_handled=kill@1" });
-        await type(house, "U_ONC2", "thaw refund");
-        await stage.productEnded();
+        await thawAndDie(house);
         expect(await frozen(house)).toBe(false);
         await house.another();
         await type(house, "U_ONC1", "freeze refund it smells worse");
@@ -76,10 +82,7 @@ describe("/ops thaw whose process is killed before it is done with it", () => {
         await stage.start();
         const thread = await held(house, "ORD-7001", "100.00");
         await heard(house);
-        await stage.stop();
-        await stage.start({ COUNTERSIGN_FAILPOINTS: "slack.after_handled=kill@1" });
-        await type(house, "U_ONC2", "thaw refund");
-        await stage.productEnded();
+        await thawAndDie(house);
         await house.another();
         await type(house, "U_ONC1", "freeze refund it smells");
         await stage.until("it to be frozen", () => frozen(house));
