@@ -1,5 +1,4 @@
+const ENGLISH = new Intl.ListFormat("en-GB");
+
 /** Things as a sentence names them: "A", "A and B", "A, B and C". */
-export function listOf(items: readonly string[]): string {
-  if (items.length <= 1) return items[0] ?? "";
-  return `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
-}
+export const listOf = (items: readonly string[]): string => ENGLISH.format(items);
