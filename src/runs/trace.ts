@@ -198,7 +198,7 @@ async function operationsOf(db: SqlRunner, runId: RunId): Promise<TracedOperatio
                'note', v.note, 'at', v.at) ORDER BY v.at, v.id) FROM votes v WHERE v.approval_id = a.id), '[]'))
          ORDER BY a.created_at, a.id) FROM approvals a WHERE a.operation_id = o.id), '[]') AS approvals
      FROM operations o
-     WHERE o.id IN (${OPERATIONS_OF_RUN})
+     WHERE o.id = ANY (ARRAY(${OPERATIONS_OF_RUN}))
      ORDER BY o.created_at, o.id`,
     [runId],
   );

@@ -61,7 +61,7 @@ async function violations(db: SqlRunner, runId: RunId): Promise<number> {
   const [row] = await db.sql<{ n: bigint }>(
     "runs.verify_constraints",
     `SELECT count(*) AS n FROM operations o JOIN runs r ON r.id = $1 JOIN tickets t ON t.id = r.ticket_id
-     WHERE o.id IN (${OPERATIONS_OF_RUN})
+     WHERE o.id = ANY (ARRAY(${OPERATIONS_OF_RUN}))
        AND (o.customer_id IS DISTINCT FROM t.customer_id
             OR (o.status NOT IN ('AWAITING_APPROVAL','DENIED','EXPIRED','VOIDED')
                 AND o.decision ->> 'answer' = 'hold' AND cardinality(o.approved_by) = 0))`,
