@@ -4,7 +4,8 @@
  *
  * A person who was erased has no name here any more, and is passed over; their number still counts.
  */
-import { isErased, type SumCheck } from "./audit-records.js";
+import type { SumCheck } from "./audit-records.js";
+import { isErased, namedAs } from "./person-names.js";
 
 /** SQL: since when the log tells of them. */
 export const TOLD_SINCE = `(SELECT COALESCE(min(m.finished_at), 'infinity') FROM _prisma_migrations m WHERE m.migration_name = '0010_other_currency')`;
@@ -41,10 +42,10 @@ AND (
     (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted' AND NOT ${isErased("e.actor")})
     AND (SELECT count(DISTINCT e.actor) FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted')
   OR EXISTS (
-    SELECT 1 FROM votes v LEFT JOIN audit_subjects s ON s.value = 'slack:' || v.user_id
+    SELECT 1 FROM votes v
     WHERE v.approval_id = a.id AND NOT EXISTS (
       SELECT 1 FROM operation_events e WHERE e.subject = 'approval:' || a.id AND e.type = 'voted'
-        AND (e.actor = 'person:' || s.hash OR ${isErased("e.actor")})
+        AND (e.actor = ${namedAs("v.user_id")} OR ${isErased("e.actor")})
         AND e.body::jsonb #>> '{data,verdict}' = v.verdict AND e.body::jsonb #>> '{data,role}' = v.role
         AND (e.body::jsonb #>> '{data,cardVersion}')::int = v.card_version)))
 ORDER BY 1 LIMIT $1::int`,
@@ -67,8 +68,6 @@ ORDER BY 1 LIMIT $1::int`,
     problem: "a person's decision about it is not what the log tells",
     text: `
 SELECT DISTINCT r.operation_id AS "where" FROM resolutions r
-LEFT JOIN audit_subjects b ON b.value = 'slack:' || r.by
-LEFT JOIN audit_subjects x ON x.value = 'slack:' || r.second_by
 LEFT JOIN LATERAL (
   SELECT e.actor, e.body::jsonb -> 'data' AS data FROM operation_events e
   WHERE e.operation_id = r.operation_id AND e.body::jsonb #>> '{data,resolution}' = r.id AND e.type <> 'resend'
@@ -85,13 +84,13 @@ LEFT JOIN LATERAL (
 WHERE (r.state = 'applied') <> (applied.data IS NOT NULL)
   OR (applied.data IS NOT NULL AND (
     applied.data ->> 'verb' IS DISTINCT FROM r.verb
-    OR NOT (COALESCE(applied.actor = 'person:' || b.hash, false) OR ${isErased("applied.actor")})
+    OR NOT (COALESCE(applied.actor = ${namedAs("r.by")}, false) OR ${isErased("applied.actor")})
     OR (applied.data ->> 'second' IS NULL) <> (r.second_by IS NULL)
-    OR NOT (COALESCE(applied.data ->> 'second' = 'person:' || x.hash, false) OR ${isErased("applied.data ->> 'second'")})))
+    OR NOT (COALESCE(applied.data ->> 'second' = ${namedAs("r.second_by")}, false) OR ${isErased("applied.data ->> 'second'")})))
   OR (proposed.data IS NULL AND r.created_at > ${TOLD_SINCE} AND (r.state <> 'applied' OR r.second_by IS NOT NULL))
   OR (proposed.data IS NOT NULL AND (
     proposed.data ->> 'operation' IS DISTINCT FROM r.operation_id OR proposed.data ->> 'verb' IS DISTINCT FROM r.verb
-    OR NOT (COALESCE(proposed.actor = 'person:' || b.hash, false) OR ${isErased("proposed.actor")})
+    OR NOT (COALESCE(proposed.actor = ${namedAs("r.by")}, false) OR ${isErased("proposed.actor")})
     OR COALESCE(ended.data ->> 'state', 'proposed') <> r.state
     OR ended.data ->> 'verdict' IS DISTINCT FROM r.second_verdict))
 ORDER BY 1 LIMIT $1::int`,

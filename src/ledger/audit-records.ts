@@ -2,6 +2,7 @@
  * What an operation's rows repeat of its events: what came of each attempt, what the policy answered and when sending might begin, who
  * asked, who voted with which authority; and that it points at the rows that it names.
  */
+import { isErased, namedAs } from "./person-names.js";
 import type { BrokenLink } from "./types.js";
 
 /** One statement that names the rows that are wrong. */
@@ -34,10 +35,6 @@ const BEGAN = `
   SELECT e.at, (e.body::jsonb ->> 'token')::bigint AS token, e.body::jsonb #>> '{data,worker}' AS worker FROM operation_events e
   WHERE e.operation_id = a.operation_id AND e.attempt = a.number AND e.type IN ('claim', 'resend')
   ORDER BY e.seq LIMIT 1`;
-
-/** SQL: the person whom an event names so was erased since; named anew, they have another name. */
-export const isErased = (name: string): string =>
-  `NOT EXISTS (SELECT 1 FROM audit_subjects h WHERE 'person:' || h.hash = ${name})`;
 
 /** The event of the policy's last answer that counts: when it was proposed, or released by people. */
 const DECIDED = `
@@ -144,8 +141,8 @@ AND (
   (SELECT count(DISTINCT u.id) FROM unnest(o.filers) u(id))
     NOT BETWEEN (SELECT count(*) FROM unnest(f.names) n(name) WHERE NOT ${isErased("n.name")}) AND COALESCE(cardinality(f.names), 0)
   OR (NOT EXISTS (SELECT 1 FROM unnest(f.names) n(name) WHERE ${isErased("n.name")}) AND EXISTS (
-    SELECT 1 FROM unnest(o.filers) u(id) LEFT JOIN audit_subjects s ON s.value = 'slack:' || u.id
-    WHERE NOT COALESCE('person:' || s.hash = ANY(f.names), false))))
+    SELECT 1 FROM unnest(o.filers) u(id)
+    WHERE NOT COALESCE(${namedAs("u.id")} = ANY(f.names), false))))
 ORDER BY o.id LIMIT $1::int`,
   },
   {

@@ -8,7 +8,8 @@ import { isUnreadableValue } from "../db/sqlstate.js";
 import { isOperationId } from "../domain/ids.js";
 import { NOT_CANONICAL } from "./audit-check.js";
 import { DECISION_CHECKS } from "./audit-decisions.js";
-import { isErased, RECORD_CHECKS, type SumCheck } from "./audit-records.js";
+import { RECORD_CHECKS, type SumCheck } from "./audit-records.js";
+import { isErased, namedAs } from "./person-names.js";
 import type { BrokenLink } from "./types.js";
 
 const RESERVED = "('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')";
@@ -126,8 +127,8 @@ JOIN LATERAL (
 WHERE o.approval_id IS NOT NULL AND (
   jsonb_array_length(r.named) <> cardinality(o.approved_by)
   OR (NOT EXISTS (SELECT 1 FROM jsonb_array_elements_text(r.named) n(name) WHERE ${isErased("n.name")}) AND EXISTS (
-    SELECT 1 FROM unnest(o.approved_by) u(id) LEFT JOIN audit_subjects s ON s.value = 'slack:' || u.id
-    WHERE NOT COALESCE(r.named ? ('person:' || s.hash), false))))
+    SELECT 1 FROM unnest(o.approved_by) u(id)
+    WHERE NOT COALESCE(r.named ? ${namedAs("u.id")}, false))))
 ORDER BY o.id LIMIT $1::int`,
   },
   {

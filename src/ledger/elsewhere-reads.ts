@@ -190,6 +190,11 @@ export async function seenAndNotListed(
   });
 }
 
+/** SQL: what was kept of the listed effect `l` under this name, or null. Each is looked up: behind EXISTS, or
+ * joined, all rows could be read for a few. */
+const evidence = (name: string): string =>
+  `(SELECT true FROM provider_evidence e WHERE e.dedupe_key = '${name}' || l.ref)`;
+
 /**
  * $1 references, $2 their payment intents, $3 minor units, $4 currencies, $5 operations that they name, $6 whether they came to nothing.
  * A living one is news unless it was seen before or an operation covers it alone; a dead one, when it was seen alive.
@@ -198,17 +203,17 @@ const NEWS_OF_PAYMENT = `
 SELECT DISTINCT l.payment_intent
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::boolean[])
   AS l (ref, payment_intent, amount, currency, operation, dead)
-JOIN payments p ON p.payment_intent = l.payment_intent
+JOIN LATERAL (SELECT * FROM payments WHERE payment_intent = l.payment_intent OFFSET 0) p ON true
 WHERE CASE WHEN l.dead
-  THEN EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || l.ref)
-    AND NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere_dead:' || l.ref)
-  ELSE NOT EXISTS (SELECT 1 FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || l.ref)
-    AND NOT EXISTS (
-      SELECT 1 FROM operations o WHERE o.provider_ref = l.ref AND o.status = 'CONFIRMED' AND o.payment_intent = l.payment_intent AND o.amount_minor >= l.amount)
-    AND NOT EXISTS (
-      SELECT 1 FROM operations o WHERE o.id = l.operation AND o.kind = 'refund' AND o.order_id = p.order_id
+  THEN ${evidence("elsewhere:")} IS NOT NULL AND ${evidence("elsewhere_dead:")} IS NULL
+  ELSE ${evidence("elsewhere:")} IS NULL
+    AND (
+      SELECT true FROM operations o WHERE o.provider_ref = l.ref AND o.status = 'CONFIRMED' AND o.payment_intent = l.payment_intent
+        AND o.amount_minor >= l.amount LIMIT 1) IS NULL
+    AND (
+      SELECT true FROM operations o WHERE o.id = l.operation AND o.kind = 'refund' AND o.order_id = p.order_id
         AND o.amount_minor >= l.amount AND upper(l.currency) = upper(p.currency)
-        AND o.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED'))
+        AND o.status IN ('PREPARED', 'DISPATCHED', 'OUTCOME_UNKNOWN', 'RECONCILING', 'QUARANTINED')) IS NULL
   END
 ORDER BY 1`;
 

@@ -70,6 +70,7 @@ export { abandon } from "./join.js";
 export { executeLocal, type LocalRequest } from "./local.js";
 export { confirmedOnWord, lastWord, referenceIsGiven, wordOf } from "./on-word.js";
 export { paymentProblems } from "./payment-told.js";
+export { personNamed } from "./person-names.js";
 export { prepareTurn } from "./prepare.js";
 export { endStaleProposals } from "./proposals.js";
 export {

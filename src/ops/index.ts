@@ -12,7 +12,7 @@ import { askProvider, openResolution, resolve, second } from "./resolve.js";
 import type { OpsUseCases } from "./types.js";
 import { approvals, events, home, list, runs, show } from "./views.js";
 
-export { countedElsewhere, dataIn, SLOWED_DOWN } from "../ledger/index.js";
+export { countedElsewhere, dataIn, personNamed, SLOWED_DOWN } from "../ledger/index.js";
 export {
   type AttemptFacts,
   type AttemptRun,

@@ -332,7 +332,8 @@ async function openIn(
 ): Promise<readonly Operation[]> {
   const rows = await ctx.db.sql<{ id: OperationId }>(
     "ops.open_in",
-    `SELECT id FROM operations WHERE due_at IS NOT NULL AND status = ANY ($1::text[]) ORDER BY created_at, id LIMIT $2`,
+    `WITH due AS MATERIALIZED (SELECT id, created_at FROM operations WHERE due_at IS NOT NULL AND status = ANY ($1::text[]))
+     SELECT id FROM due ORDER BY created_at, id LIMIT $2`,
     [[...statuses], NAMED],
   );
   const found = await Promise.all(rows.map(({ id }) => getOperation(ctx.db, id)));

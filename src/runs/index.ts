@@ -32,6 +32,7 @@ export {
   listRuns,
   makeForgottenRunsDue,
   type RunList,
+  runsOfFiler,
   ticketOfThread,
   viewRun,
 } from "./read.js";

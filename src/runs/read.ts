@@ -4,7 +4,6 @@ import { utcMicros } from "../db/connect.js";
 import { decodeCursor, encodeCursor, NEWEST } from "../domain/cursor.js";
 import type { OperationId, RunId, TicketId } from "../domain/ids.js";
 import type { OperationKind, OperationStatus } from "../domain/operation.js";
-import type { RunState } from "../domain/run.js";
 import {
   ACTIVE_SQL,
   CALL_COLUMNS,
@@ -174,37 +173,58 @@ export interface RunList {
 type ListedRow = RunRow &
   Pick<TicketRow, "filer" | "channel_id" | "message_ts"> & { excerpt: string; created_us: string };
 
+const LISTED = `${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, t.channel_id, t.message_ts, ${utcMicros("r.created_at")} AS created_us
+     FROM runs r JOIN tickets t ON t.id = r.ticket_id`;
+
 /** Newest first, by keyset. `cursor` is `next` of the page before. @throws `bad_cursor` */
 export async function listRuns(
   db: SqlRunner,
-  query: { state?: RunState; filer?: string; limit?: number; cursor?: string | null },
+  query: { limit?: number; cursor?: string | null },
 ): Promise<RunList> {
   const limit = Math.min(Math.max(query.limit ?? 50, 1), 200);
   const after = decodeCursor(query.cursor ?? null) ?? NEWEST;
   const rows = await db.sql<ListedRow>(
     "runs.list",
-    `SELECT ${RUN_COLUMNS}, left(t.text, 200) AS excerpt, t.filer, t.channel_id, t.message_ts, ${utcMicros("r.created_at")} AS created_us
-     FROM runs r JOIN tickets t ON t.id = r.ticket_id
-     WHERE (r.created_at, r.id) < ($1::timestamptz, $2)
-       AND ($3::text IS NULL OR r.state = $3) AND ($4::text IS NULL OR $4 = ANY (t.filers))
-     ORDER BY r.created_at DESC, r.id DESC LIMIT $5`,
-    [after.at, after.id, query.state ?? null, query.filer ?? null, limit + 1],
+    `SELECT ${LISTED}
+     WHERE (r.created_at, r.id) < ($1::timestamptz, $2) ORDER BY r.created_at DESC, r.id DESC LIMIT $3`,
+    [after.at, after.id, limit + 1],
   );
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
-    runs: page.map((row) => ({
-      run: toRun(row),
-      excerpt: row.excerpt,
-      filer: row.filer,
-      message:
-        row.channel_id === null || row.message_ts === null
-          ? null
-          : { channelId: row.channel_id, ts: row.message_ts },
-    })),
+    runs: page.map(listed),
     next:
       rows.length > limit && last !== undefined ? encodeCursor({ at: last.created_us, id: last.id }) : null,
   };
+}
+
+const listed = (row: ListedRow): ListedRun => ({
+  run: toRun(row),
+  excerpt: row.excerpt,
+  filer: row.filer,
+  message:
+    row.channel_id === null || row.message_ts === null
+      ? null
+      : { channelId: row.channel_id, ts: row.message_ts },
+});
+
+/**
+ * $1 Slack id, $2 rows. The newest tickets that they filed, and those that they only asked for with others, each by an index of its own;
+ * one condition over both would read every ticket.
+ */
+const RUNS_OF_FILER = `
+WITH filed AS MATERIALIZED (SELECT id FROM tickets WHERE filer = $1 ORDER BY created_at DESC, id DESC LIMIT $2::int),
+  joined AS MATERIALIZED (SELECT id FROM tickets WHERE filers @> ARRAY[$1] AND cardinality(filers) > 1),
+  asked AS MATERIALIZED (SELECT ${LISTED} WHERE t.id = ANY (ARRAY(SELECT id FROM filed UNION SELECT id FROM joined)))
+SELECT * FROM asked ORDER BY created_us DESC, id DESC LIMIT $2::int`;
+
+/** Runs of the tickets that this person asked for, the newest ones first. */
+export async function runsOfFiler(
+  db: SqlRunner,
+  filer: string,
+  limit: number,
+): Promise<readonly ListedRun[]> {
+  return (await db.sql<ListedRow>("runs.of_filer", RUNS_OF_FILER, [filer, limit])).map(listed);
 }
 
 /** $1 rows. At work, and due at no time: somebody took that away in the database. */

@@ -56,6 +56,7 @@ export type TextBinding =
 export async function bindingFromText(db: SqlRunner, text: string): Promise<TextBinding> {
   const { emails, candidates, lookalikes } = findReferences(text);
   if (emails.length === 0 && candidates.length === 0) return { found: "none", unknown: [] };
+  // OFFSET 0: each customer is looked up; joined, all of them could be read.
   const rows = await db.sql<Customer & { by: string; kind: string }>(
     "shop.binding-from-text",
     `SELECT c.id, c.ref, c.name, c.email, m.by, m.kind
@@ -63,7 +64,7 @@ export async function bindingFromText(db: SqlRunner, text: string): Promise<Text
            UNION ALL SELECT customer_id, ref, 'subscription' FROM subscriptions WHERE ref = ANY($1)
            UNION ALL SELECT id, ref, 'customer' FROM customers WHERE ref = ANY($1)
            UNION ALL SELECT id, email_normal, 'email' FROM customers WHERE email_normal = ANY($2)) m
-     JOIN customers c ON c.id = m.customer_id ORDER BY c.ref, m.kind, m.by`,
+     JOIN LATERAL (SELECT * FROM customers WHERE id = m.customer_id OFFSET 0) c ON true ORDER BY c.ref, m.kind, m.by`,
     [candidates, emails],
   );
   const named = new Map<string, NamedInText>();

@@ -27,6 +27,7 @@ import {
   renewLease,
   requestCancel,
   reserveCall,
+  runsOfFiler,
   setTicketThread,
   spentToday,
   startRun,
@@ -79,7 +80,10 @@ beforeEach(async () => {
 });
 
 let count = 0;
-async function filed(text = "ORD-1001 came broken"): Promise<{ runId: RunId; ticketId: `tkt_${string}` }> {
+async function filed(
+  text = "ORD-1001 came broken",
+  asking: { filer?: string; filers?: readonly string[] } = {},
+): Promise<{ runId: RunId; ticketId: `tkt_${string}` }> {
   count += 1;
   const answer = await fileTicket(ctx, {
     source: "message",
@@ -88,6 +92,7 @@ async function filed(text = "ORD-1001 came broken"): Promise<{ runId: RunId; tic
     messageTs: `1.${count}`,
     filer: "U_AGENT",
     text,
+    ...asking,
   });
   if (answer.outcome !== "filed" || answer.run === null) throw new Error(answer.outcome);
   return { runId: answer.run.id, ticketId: answer.ticket.id };
@@ -457,7 +462,17 @@ describe("lists", () => {
     await expect(listRuns(database.db, { cursor: "nonsense", limit: 1 })).rejects.toMatchObject({
       code: "bad_cursor",
     });
-    expect((await listRuns(database.db, { filer: "U_NOBODY" })).runs).toEqual([]);
-    expect((await listRuns(database.db, { state: "resolved" })).runs).toEqual([]);
+  });
+
+  test("a person's own are what they filed and what they asked for with others, the newest ones first", async () => {
+    const mine = await filed("torn", { filer: "U_MINE" });
+    const withOthers = await filed("torn", { filer: "U_OTHER", filers: ["U_MINE"] });
+    await filed("torn", { filer: "U_OTHER" });
+    const newest = await filed("torn", { filer: "U_MINE", filers: ["U_OTHER"] });
+    const of = async (person: string, limit = 10): Promise<string[]> =>
+      (await runsOfFiler(database.db, person, limit)).map(({ run }) => run.id);
+    expect(await of("U_MINE")).toEqual([newest.runId, withOthers.runId, mine.runId]);
+    expect(await of("U_MINE", 2)).toEqual([newest.runId, withOthers.runId]);
+    expect(await of("U_NOBODY")).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { changesSince, getApproval, standingOf, successorOf } from "../../approv
 import type { SqlRunner } from "../../db/connect.js";
 import type { Approval } from "../../domain/approval.js";
 import type { ApprovalId, OperationId } from "../../domain/ids.js";
-import { CONFIRMED_ON_WORD, dataIn } from "../../ops/index.js";
+import { CONFIRMED_ON_WORD, dataIn, personNamed } from "../../ops/index.js";
 import { getTicket } from "../../runs/index.js";
 import { type ApprovalView, isConfirmed } from "../cards/approval-card.js";
 import type { OperationFacts } from "../cards/sentences.js";
@@ -49,8 +49,9 @@ export async function othersWait(db: SqlRunner, { operationId, runId }: Approval
 
 /** $1 approval. Votes on it as the log tells them, oldest first. An erased name is nobody's. */
 const VOTED = `
-SELECT s.value AS actor, e.at, e.body FROM operation_events e JOIN audit_subjects s ON 'person:' || s.hash = e.actor
-WHERE e.subject = 'approval:' || $1 AND e.type = 'voted' ORDER BY e.seq`;
+SELECT each.* FROM (SELECT ${personNamed("e.actor")} AS actor, e.at, e.body, e.seq FROM operation_events e
+WHERE e.subject = 'approval:' || $1 AND e.type = 'voted') each
+WHERE each.actor IS NOT NULL ORDER BY each.seq`;
 
 /** Who said no after a yes, and when that was given: the no has replaced that vote. What cannot be read of the log tells of none. */
 async function yesBefore(db: SqlRunner, approval: Approval): Promise<Pick<ApprovalView, "yesBefore">> {

@@ -1,7 +1,7 @@
 /** What a person's App Home shows, from rows and from what Slack says of the person. Reads only. */
 import type { SqlRunner } from "../../db/connect.js";
 import type { ApprovalId, OperationId, RunId } from "../../domain/ids.js";
-import { listRuns } from "../../runs/index.js";
+import { runsOfFiler } from "../../runs/index.js";
 import type { ApprovalView } from "../cards/approval-card.js";
 import { HOME_APPROVALS, HOME_STOPPABLE, HOME_TICKETS, type HomeFacts } from "../cards/home.js";
 import type { OperationFacts } from "../cards/sentences.js";
@@ -19,7 +19,7 @@ export async function readHome(
   const [pending, stoppable, tickets, oncall, frozen] = await Promise.all([
     ctx.useCases.pendingFor({ userId, limit: HOME_APPROVALS, maxAgeMs }),
     stoppableBy(ctx, userId, maxAgeMs),
-    listRuns(ctx.db, { filer: userId, limit: HOME_TICKETS }),
+    runsOfFiler(ctx.db, userId, HOME_TICKETS),
     ctx.useCases.ops.home({ userId, maxAgeMs }).catch(() => null),
     readFrozen(ctx.db),
   ]);
@@ -32,10 +32,10 @@ export async function readHome(
         }
       : { ok: false, reason: pending.reason },
     stoppable,
-    tickets: tickets.runs,
+    tickets,
     asked: await askedBy(
       ctx.db,
-      tickets.runs.map(({ run }) => run.id),
+      tickets.map(({ run }) => run.id),
     ),
     oncall: oncall !== null && oncall.outcome === "home" ? oncall : null,
     frozen,

@@ -9,6 +9,7 @@ import type { AttemptFacts, FreezeKind, ResolutionVerb, ResolutionView } from ".
 import {
   CONFIRMED_ON_WORD,
   countedElsewhere,
+  personNamed,
   storedAnswers,
   storedRefusal,
   verbsOfTwo,
@@ -144,11 +145,10 @@ export async function readResolution(db: SqlRunner, id: string): Promise<Resolut
  * $1 kind. Who asked for the last thaw and how that was answered, from the audit log, because the switch forgets it. No row: nothing was asked, or the question is open.
  */
 const LAST_THAW = `
-SELECT e.type = 'thaw' AS thawed, COALESCE(a.value, asked.actor) AS asked_by, COALESCE(b.value, e.actor) AS by
+SELECT e.type = 'thaw' AS thawed, COALESCE(${personNamed("asked.actor")}, asked.actor) AS asked_by,
+  COALESCE(${personNamed("e.actor")}, e.actor) AS by
 FROM operation_events asked
 JOIN operation_events e ON e.subject = asked.subject AND e.seq = asked.seq + 1 AND e.type IN ('thaw', 'thaw_request_ended')
-LEFT JOIN audit_subjects a ON 'person:' || a.hash = asked.actor
-LEFT JOIN audit_subjects b ON 'person:' || b.hash = e.actor
 WHERE asked.subject = 'freeze:' || $1 AND asked.type = 'thaw_asked'
 ORDER BY asked.seq DESC LIMIT 1`;
 
@@ -334,9 +334,8 @@ async function countedFor(db: SqlRunner, id: string): Promise<readonly string[]>
 
 /** $1 incident of a switch that tripped. Who first turned it back since, by the audit log. */
 const THAWED_SINCE = `
-SELECT COALESCE(a.value, e.actor) AS by, e.at FROM incidents i
+SELECT COALESCE(${personNamed("e.actor")}, e.actor) AS by, e.at FROM incidents i
 JOIN operation_events e ON e.subject = 'freeze:' || (i.detail ->> 'kind') AND e.type = 'thaw' AND e.at > i.created_at
-LEFT JOIN audit_subjects a ON 'person:' || a.hash = e.actor
 WHERE i.id = $1 ORDER BY e.seq LIMIT 1`;
 
 async function thawedSince(db: SqlRunner, id: string): Promise<Pick<IncidentView, "thawed">> {
