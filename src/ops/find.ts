@@ -79,14 +79,14 @@ export async function findOperation(db: Db, typed: string, meant: Meant = () => 
  */
 const BY_OTHER_NAME = `
 SELECT f.id FROM (
-  SELECT o.id FROM operations o JOIN (
+  SELECT o.id FROM operations o WHERE o.order_id = ANY (ARRAY(
     SELECT id FROM orders WHERE ref IN ($1, upper($1))
     UNION SELECT order_id FROM payments WHERE payment_intent = $1
-    UNION SELECT p.order_id FROM provider_evidence e JOIN payments p ON p.payment_intent = e.payload ->> 'paymentIntent'
-      WHERE e.dedupe_key = 'elsewhere:' || $1) r ON r.id = o.order_id
-  UNION SELECT o.id FROM operations o JOIN (
+    UNION SELECT order_id FROM payments WHERE payment_intent = (
+      SELECT e.payload ->> 'paymentIntent' FROM provider_evidence e WHERE e.dedupe_key = 'elsewhere:' || $1)))
+  UNION SELECT o.id FROM operations o WHERE o.subscription_id = ANY (ARRAY(
     SELECT id FROM subscriptions WHERE ref IN ($1, upper($1))
-    UNION SELECT id FROM subscriptions WHERE provider_ref = $1) s ON s.id = o.subscription_id
+    UNION SELECT id FROM subscriptions WHERE provider_ref = $1))
   UNION SELECT o.id FROM operations o WHERE o.provider_ref = $1
   UNION SELECT e.operation_id FROM provider_evidence e WHERE e.provider_ref = $1 AND e.operation_id IS NOT NULL
 ) f ORDER BY f.id DESC LIMIT $2::int`;

@@ -18,12 +18,13 @@ interface About {
 
 /** $1 incidents. What each is about: its operation, and its payment by id, by its operation, or by the provider's name for it. */
 const ABOUT = `
-SELECT i.id, COALESCE(r.ref, ro.ref) AS order_ref, s.ref AS subscription_ref, p.payment_intent, p.currency AS payment_currency, o.amount_minor, o.currency,
+SELECT i.id, (SELECT ref FROM orders WHERE id = COALESCE(p.order_id, o.order_id)) AS order_ref,
+       (SELECT ref FROM subscriptions WHERE id = o.subscription_id) AS subscription_ref, p.payment_intent, p.currency AS payment_currency, o.amount_minor, o.currency,
        o.provider_ref
 FROM incidents i
-LEFT JOIN operations o ON o.id = i.operation_id
-LEFT JOIN payments p ON p.id = COALESCE(i.payment_id, o.payment_id, (SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment'))
-LEFT JOIN orders r ON r.id = p.order_id LEFT JOIN orders ro ON ro.id = o.order_id LEFT JOIN subscriptions s ON s.id = o.subscription_id
+LEFT JOIN LATERAL (SELECT * FROM operations WHERE id = i.operation_id OFFSET 0) o ON true
+LEFT JOIN LATERAL (SELECT * FROM payments WHERE id = COALESCE(i.payment_id, o.payment_id, (
+  SELECT id FROM payments WHERE payment_intent = i.detail ->> 'payment')) OFFSET 0) p ON true
 WHERE i.id = ANY ($1::text[])`;
 
 /** In the order in which they come. */

@@ -9,10 +9,10 @@ import pg from "pg";
 import { expect, it } from "vitest";
 import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { PLAN_ONCE } from "../../src/db/connect.js";
+import { refundByHand } from "./support/by-hand.js";
 import { withDatabases } from "./support/databases.js";
 import { growHistory } from "./support/history.js";
 import { type House, inHouse } from "./support/house.js";
-import { NOTHING_COUNTED } from "./support/nothing-counted.js";
 import { onCall } from "./support/on-call.js";
 import { type Asked, recordStatements } from "./support/statements.js";
 
@@ -33,7 +33,7 @@ const NOT_TWICE = [
   "runs.turn_insert",
 ];
 /** Statements that the cases lead to, and a few more. */
-const ASKED_AT_LEAST = 230;
+const ASKED_AT_LEAST = 260;
 
 it("no statement reads more because of what has ended", { timeout: LONG_MS }, async () => {
   const recorder = await recordStatements(databases.serverUrl);
@@ -41,7 +41,6 @@ it("no statement reads more because of what has ended", { timeout: LONG_MS }, as
     await inHouse(
       databases,
       {
-        policy: { text: NOTHING_COUNTED },
         changeShop: (shop) => withManyOrders(shop, 8),
         env: { QUARANTINE_AFTER_MS: "1500" },
       },
@@ -148,7 +147,12 @@ async function playCases(house: House): Promise<void> {
   };
   const cancelled = await stage.file("U_AGENT", "Please cancel order A-4472.");
   const small = await file("ORD-7001", "20.00");
+  const ended = await stage.file("U_AGENT", "Please cancel subscription SUB-1, CUS-7 is moving abroad.");
+  await stage.confirmBinding(ended);
   const approved = await file("ORD-7002", "180.00");
+  const other = await stage.file("U_AGENT2", "Order ORD-7002: it arrived torn. Please refund the £180.00.");
+  await stage.confirmBinding(other);
+  await stage.runIn(other, "awaiting_approval", "waiting");
   await stage.approve("U_SUP1", approved);
   await inStatus(house, "ORD-7002", "CONFIRMED");
   await stage.runIn(approved, "resolved");
@@ -193,5 +197,12 @@ async function playCases(house: House): Promise<void> {
   await world.slack.control.openHome({ as: "U_AGENT" });
   await desk.ops("U_ONC2", "thaw all");
   await stage.runIn(waiting, "resolved");
+  await refundByHand(house, { payment: "pi_many_7007", amount: 4_200, names: `op_${"0".repeat(31)}1` });
+  await desk.card("Incident: frozen automatically");
+  for (const text of ["show ORD-7002", `show ${id.slice(0, 12)}`, "health", "incidents"])
+    await desk.ops("U_ONC1", text);
+  await desk.press("U_ONC1", "Close", "Incident: effect without an operation");
+  await desk.fill("U_ONC1", { Reason: "The shop refunded it by hand." });
+  await desk.ops("U_ONC1", "thaw all");
   await stage.runIn(cancelled, "resolved", "escalated");
 }

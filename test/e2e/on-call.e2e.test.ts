@@ -7,6 +7,7 @@ import { withManyOrders } from "../../src/app/demo/many-orders.js";
 import { buttonLabels, type Thread } from "../../src/app/demo/stage.js";
 import { setClockOffset } from "../../src/db/clock.js";
 import { readable } from "../slack/support/see.js";
+import { refundByHand } from "./support/by-hand.js";
 import { withDatabases } from "./support/databases.js";
 import { type House, type HouseOptions, inHouse } from "./support/house.js";
 import { KILLED_BY_THEIR_OWN_TEST } from "./support/kill-list.js";
@@ -57,28 +58,6 @@ const incident = (house: House, kind: string): Promise<string> =>
     );
     return row?.id;
   });
-
-/** Somebody else, who holds the provider's key, refunds in the name of an operation. */
-async function refundByHand(
-  house: House,
-  about: { payment: string; amount: number; names: string },
-): Promise<void> {
-  const { url } = house.world.payments;
-  const answer = await fetch(`${url}/v1/refunds`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${house.world.env["STRIPE_SECRET_KEY"] ?? ""}`,
-      "content-type": "application/x-www-form-urlencoded",
-      "idempotency-key": `by-hand-${about.names}`,
-    },
-    body: new URLSearchParams({
-      payment_intent: about.payment,
-      amount: String(about.amount),
-      "metadata[operation_id]": about.names,
-    }),
-  });
-  expect(answer.status).toBe(200);
-}
 
 const effects = async (house: House): Promise<number[]> =>
   (await house.world.payments.control.effects()).map(({ amount }) => amount);

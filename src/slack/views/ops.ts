@@ -235,12 +235,14 @@ export async function readIncident(db: SqlRunner, id: string): Promise<IncidentV
               WHERE i.payment_id IS NOT NULL AND t.ref = ANY($2::text[]) AND EXISTS (
                 SELECT 1 FROM provider_evidence e WHERE e.dedupe_key IN ('elsewhere_dead:' || t.ref, 'elsewhere_absent:' || t.ref))
               ORDER BY 1) AS again, ARRAY(
-              SELECT t.ref || ': ' || o.id || ', told in ' || d.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
-              JOIN incidents d ON d.kind = 'duplicate_effect' AND t.ref IN (d.detail ->> 'second', d.detail ->> 'ref')
-              JOIN operations o ON o.id = d.operation_id AND o.payment_id = i.payment_id
+              SELECT t.ref || ': ' || o.id || ', told in ' || d.id FROM operations o
+              JOIN LATERAL (SELECT * FROM incidents WHERE operation_id = o.id AND kind = 'duplicate_effect' OFFSET 0) d ON true
+              JOIN jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
+                ON t.ref IN (d.detail ->> 'second', d.detail ->> 'ref')
+              WHERE o.order_id = p.order_id AND o.payment_id = i.payment_id
               ORDER BY 1) AS duplicates, ARRAY(
               SELECT t.ref || ': ' || o.id FROM jsonb_array_elements_text(CASE jsonb_typeof(i.detail -> 'effects') WHEN 'array' THEN i.detail -> 'effects' ELSE '[]' END) AS t (ref)
-              JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.payment_id = i.payment_id
+              JOIN operations o ON o.provider_ref = t.ref AND o.status = 'CONFIRMED' AND o.order_id = p.order_id AND o.payment_id = i.payment_id
               ORDER BY 1) AS ours, ARRAY(
               SELECT o.id FROM operations o
               WHERE i.kind IN ('refunded_elsewhere', 'overdrawn') AND i.status = 'open' AND o.order_id = p.order_id AND o.payment_id = i.payment_id AND o.kind = 'refund'

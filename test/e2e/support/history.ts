@@ -78,6 +78,9 @@ function copied({ name, type, unique, checked }: Column): string {
   const value = `t."${name}"`;
   const ofItsOwn = !SHARED.test(name) && (unique || (NAMES.test(name) && !checked));
   if (type === "text" && ofItsOwn) return `${value} || '~' || n`;
+  // What was seen of a payment names it.
+  if (type === "jsonb")
+    return `regexp_replace(${value}::text, '("payment(?:Intent)?": "[^"]+)"', '\\1~' || n || '"')::jsonb`;
   if (type === "bigint" && name === "id") return `${value} + n * 1000000`;
   if (name === "due_at" || name === "lease_until") return "NULL";
   // Long ago, half a minute between two of them: what looks at the last days finds no more than before.
