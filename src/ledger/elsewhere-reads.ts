@@ -190,8 +190,7 @@ export async function seenAndNotListed(
   });
 }
 
-/** SQL: what was kept of the listed effect `l` under this name, or null. Each is looked up: behind EXISTS, or
- * joined, all rows could be read for a few. */
+/** SQL: whether anything was kept of the listed effect `l` under this name; null: no. Looked up: behind EXISTS all rows could be read. */
 const evidence = (name: string): string =>
   `(SELECT true FROM provider_evidence e WHERE e.dedupe_key = '${name}' || l.ref)`;
 

@@ -139,7 +139,8 @@ export async function recordElsewhere(
 /** $1 references. Which of them were seen to have ended. */
 const ENDED_SEEN = `
 SELECT provider_ref AS ref FROM provider_evidence
-WHERE dedupe_key IN (SELECT s.said || r.ref FROM unnest($1::text[]) AS r(ref), (VALUES ('elsewhere_dead:'), ('elsewhere_absent:')) AS s(said))`;
+WHERE dedupe_key = ANY (ARRAY(
+  SELECT s.said || r.ref FROM unnest($1::text[]) AS r(ref), (VALUES ('elsewhere_dead:'), ('elsewhere_absent:')) AS s(said)))`;
 
 /**
  * Computes the sum anew from what was seen, after one of the payment's operations began or ceased to hold money: whatever is judged
@@ -169,7 +170,11 @@ export async function recountElsewhere(
   }
 }
 
-async function endedAmong(on: SqlRunner, seen: readonly ProviderEffect[]): Promise<ReadonlySet<string>> {
+/** References of those of these that were seen to have ended. */
+export async function endedAmong(
+  on: SqlRunner,
+  seen: readonly Pick<ProviderEffect, "ref">[],
+): Promise<ReadonlySet<string>> {
   const rows = await on.sql<{ ref: string }>("ledger.ended_seen", ENDED_SEEN, [seen.map(({ ref }) => ref)]);
   return new Set(rows.map(({ ref }) => ref));
 }

@@ -15,6 +15,7 @@ import { anothersEffect } from "../../src/ledger/anothers-effect.js";
 import { isShortSince } from "../../src/ledger/audit-blocks.js";
 import { chainOfSubject } from "../../src/ledger/audit-subjects.js";
 import { releaseOf } from "../../src/ledger/authority-release.js";
+import { endedAmong } from "../../src/ledger/elsewhere.js";
 import {
   authorityOf,
   dueOperations,
@@ -127,6 +128,7 @@ it("no table that grows is read as a whole", async () => {
   await on.tx((tx) => anothersEffect(tx, { id: none, kind: "refund" }, "re_none"));
   await storyOf(on, none);
   await wordOf(on, none);
+  await endedAmong(on, [{ ref: "re_else" }]);
   await authorityOf({ db: on, seals: SEALS }, none);
   await releaseOf(on, none, "apr_none");
   await chainOfSubject(on, "approval:apr_none");
@@ -193,6 +195,9 @@ it("no table that grows is read as a whole", async () => {
   expect(read).toEqual([]);
 });
 
+/** They read to the end before they answer. */
+const KEEPS_ALL = ["Hash", "Sort", "Aggregate"];
+
 interface Plan {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
@@ -202,8 +207,16 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** An index that is gone through from end to end, with rows passed over, is the whole table too; unless it holds few rows only. */
-function wholeTables(plan: Plan | undefined, name: string, partial: ReadonlySet<string>): string[] {
+/**
+ * An index that is gone through from end to end is the whole table too, for the rows that are passed over as for those that are kept to
+ * be joined; unless it holds few rows only, or whoever reads it stops after some.
+ */
+function wholeTables(
+  plan: Plan | undefined,
+  name: string,
+  partial: ReadonlySet<string>,
+  stops = false,
+): string[] {
   if (plan === undefined) return [];
   const table = plan["Relation Name"] ?? "";
   const index = plan["Index Name"];
@@ -211,11 +224,12 @@ function wholeTables(plan: Plan | undefined, name: string, partial: ReadonlySet<
     plan["Node Type"] === "Seq Scan" ||
     (index !== undefined &&
       plan["Index Cond"] === undefined &&
-      plan.Filter !== undefined &&
+      (plan.Filter !== undefined || !stops) &&
       !partial.has(index));
+  const below = (stops || plan["Node Type"] === "Limit") && !KEEPS_ALL.includes(plan["Node Type"]);
   return [
     ...(whole && table !== "" && !SMALL.includes(table) ? [`${name} reads all of ${table}`] : []),
-    ...(plan.Plans ?? []).flatMap((part) => wholeTables(part, name, partial)),
+    ...(plan.Plans ?? []).flatMap((part) => wholeTables(part, name, partial, below)),
   ];
 }
 
