@@ -28,8 +28,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 // A server that was handed in has the hundred connections of its defaults; one process of the product may take a quarter of them, and
-// some tests start three.
+// some tests start three. Whoever hands in one with three hundred says how many files may run at once: TEST_WORKERS=4.
 const handedIn = process.env["DATABASE_URL"] !== undefined;
+const most = Math.min(8, 2 * Math.max(2, cpus().length));
+const workers = handedIn ? Math.min(most, Number(process.env["TEST_WORKERS"] ?? "1")) : most;
 
 const common = {
   pool: "forks",
@@ -38,7 +40,7 @@ const common = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   // Tests that declare themselves concurrent start processes of their own.
-  maxConcurrency: handedIn ? 1 : 3,
+  maxConcurrency: workers === 1 ? 1 : 3,
   restoreMocks: true,
   unstubEnvs: true,
 } as const;
@@ -47,7 +49,7 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     // Most of the time is spent waiting for processes to start and rows to change: two workers a core keep both busy.
-    maxWorkers: handedIn ? 1 : Math.min(8, 2 * Math.max(2, cpus().length)),
+    maxWorkers: workers,
     projects: [
       { test: { ...common, name: "pure", include: pure } },
       {

@@ -161,9 +161,13 @@ const MOVED = `
 const FOLLOW = MOVED.replace(" AND slot LIKE '%!moved'", "");
 
 // $1 'run', $2 run. What was asked for in the place of an approval that was not needed any more is the run's to tell: those cards follow it.
-const LET_GO = FOLLOW.replace("kind = $1", "kind = 'approval' AND $1 = 'run'").replace(
+// Each is looked up by its approval: PostgreSQL before 17 may read every approval's card for a list that is not its index's first column.
+const LET_GO = FOLLOW.replace("kind = $1", "$1 = 'run'").replace(
   "subject_id = $2",
-  "subject_id = ANY (ARRAY(SELECT id FROM approvals WHERE run_id = $2 AND end_code = 'binding_confirmed'))",
+  `id = ANY (ARRAY(
+     SELECT c.id FROM approvals a CROSS JOIN LATERAL (
+       SELECT id FROM slack_cards WHERE kind = 'approval' AND subject_id = a.id OFFSET 0) AS c
+      WHERE a.run_id = $2 AND a.end_code = 'binding_confirmed'))`,
 );
 const FOLLOW_RUN = `WITH of_run AS (${FOLLOW}), let_go AS (${LET_GO})
   SELECT id, due FROM of_run UNION ALL SELECT id, due FROM let_go`;

@@ -1,5 +1,6 @@
 /** A TCP proxy that a test can cut and mend: the service behind it goes on, but is away for whoever comes through here. */
 import { createServer, type Server, type Socket, connect as tcp } from "node:net";
+import { freePort } from "../../src/app/demo/ports.js";
 
 export interface TcpProxy {
   readonly port: number;
@@ -52,9 +53,9 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
         done();
       });
     });
-  await listen(0);
-  const address = server.address();
-  const own = typeof address === "object" && address !== null ? address.port : 0;
+  // Not one of those that systems give to outgoing connections: while this is cut, one of them would take it.
+  const own = await freePort();
+  await listen(own);
 
   const cut = async (): Promise<void> => {
     stalled = false;
