@@ -77,7 +77,7 @@ function afterResults(view: RunView, turn: Turn): Step {
     (call) => call.name === "escalate_to_human" && call.decision === "allowed" && call.isError === false,
   );
   if (handover !== undefined) {
-    return end("escalated", "handed_over", "Handed over to a person.", {
+    return end("escalated", "handed_over", "Handed back to a person.", {
       handover: summaryOf(handover),
       plannerSuccess: true,
     });

@@ -26,11 +26,16 @@ export function quarantineWords(stored: string): string {
   // What follows a code of the wire says the same in words.
   const more = unrepeated(words, detail.replace(/^[a-z][a-z0-9_]*: (?=[A-Z])/u, "").trim());
   if (more === "") return words;
+  // How a question was answered, and not how the effect itself was.
+  if (code === "unknown_too_long" && more.startsWith(PROVIDER))
+    return `${words} When it was asked last, the provider${asSentence(more).slice(PROVIDER.length)}`;
   const made = /^(.+?) (differs in .+?)(?: from what was asked for)?\.?$/su.exec(more);
   if (code === "postcondition_failed" && made !== null)
     return `${words.slice(0, -1)}: ${made[1]} (${made[2]}).`;
   return REFERENCES.test(more) ? `${words.slice(0, -1)}: ${more}.` : `${words} ${asSentence(more)}`;
 }
+
+const PROVIDER = "The provider";
 
 /** What held when it was parked and need not hold any more. */
 const THEN: Readonly<Partial<Record<keyof typeof WORDS, string>>> = {

@@ -1,6 +1,7 @@
 /** What the provider has shown of an operation, oldest first, each fact once: Slack and the shell tell the same. Pure. */
 import { formatMoney } from "../domain/money.js";
 import { ENDED, type Operation } from "../domain/operation.js";
+import { capital } from "../domain/text/capital.js";
 import { wasAnswered } from "./attempt-runs.js";
 import type { LastLook, OperationView } from "./types.js";
 
@@ -62,8 +63,11 @@ export function nothingSentWords(
   named: (next: Operation) => string,
 ): string {
   if (!hasEnded(operation)) return "Nothing yet.";
-  return `Nothing was sent.${next === null ? "" : ` Asked for again: ${named(next)}.`}`;
+  return next === null ? "Nothing was sent." : `${capital(askedAnewWords(named(next)))}.`;
 }
+
+/** Of what ended without an effect: one effect at most comes of both. */
+export const askedAnewWords = (next: string): string => `nothing was sent; asked for anew as ${next}`;
 
 /** Where the provider has shown nothing. An answer to what was sent is from the provider, too. */
 export function noEvidenceWords({

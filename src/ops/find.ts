@@ -20,9 +20,14 @@ const LOOK = "/ops list shows the newest ones.";
 /** Which of all operations of what was typed is the one that is meant; null: that cannot be told. */
 export type Meant = (operations: readonly Operation[], name: string) => Operation | null;
 
-/** Whoever only looks is shown the one that there is. */
-export const theOnlyOne: Meant = ([only, ...more], name) =>
-  only !== undefined && more.length === 0 && isNamed(only, name) ? only : null;
+/** Whoever only looks is shown the one that there is; what was given up and asked for anew is told as that one. */
+export const theOnlyOne: Meant = (operations, name) => {
+  const [only, ...more] = operations.filter((one) => !wasAskedAnew(one, operations));
+  return only !== undefined && more.length === 0 && isNamed(only, name) ? only : null;
+};
+
+const wasAskedAnew = ({ id, key, status }: Operation, operations: readonly Operation[]): boolean =>
+  status === "VOIDED" && operations.some((next) => next.key === key && next.id > id);
 
 /** An order's only operation that a verb fits. */
 export const onlyOneThat =
@@ -112,7 +117,7 @@ async function byOtherName(db: Db, typed: string, meant: Meant): Promise<Found |
 }
 
 /** By its own order, payment, subscription or reference; a refund that somebody else made on its payment is none of it. */
-export const isNamed = (operation: Operation, name: string): boolean =>
+const isNamed = (operation: Operation, name: string): boolean =>
   [
     operation.orderRef,
     operation.subscriptionRef,

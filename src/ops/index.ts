@@ -21,6 +21,7 @@ export {
 } from "./attempt-runs.js";
 export type { LookContext, OpsContext } from "./context.js";
 export {
+  askedAnewWords,
   type EvidenceTold,
   elsewhereWords,
   evidenceTold,
@@ -28,7 +29,7 @@ export {
   nothingSentWords,
 } from "./evidence-told.js";
 export { verbsLeft, verbsOfTwo, WAIT_FOR_PENDING } from "./explain.js";
-export { isNamed, operationsNamed } from "./find.js";
+export { operationsNamed, theOnlyOne } from "./find.js";
 export { healthNow } from "./health.js";
 export { countsText, healthTold, shortOf } from "./health-told.js";
 export { incidentRows } from "./incident-rows.js";

@@ -208,7 +208,7 @@ function whatHappened(event: EventView, data: Data): string {
     case "release":
       return "Approved: world, policy and voters were compared once more, and the money is set aside.";
     case "deny":
-      return "Denied.";
+      return data.code === "undone" ? "Taken back before anything was carried out." : "Denied.";
     case "expire":
       return "Nobody decided in time.";
     case "void":

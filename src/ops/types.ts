@@ -68,6 +68,8 @@ export interface ListView {
   readonly askedAgain: ReadonlyMap<OperationId, Operation>;
   /** Those that the provider answered with "slow down". */
   readonly slowedDown: ReadonlySet<OperationId>;
+  /** What is frozen now; of what waits, nothing of that is sent. */
+  readonly frozen: readonly FreezeState[];
   /** Opaque; hand it back for the next page. null: no more. */
   readonly next: string | null;
 }

@@ -74,6 +74,7 @@ export async function list(
     operations: page.rows,
     askedAgain: await askedAgain(ctx.db, page.rows),
     slowedDown: await slowedDown(ctx.db, page.rows),
+    frozen: (await freezeStates(ctx.db)).filter((state) => state.frozen),
     next: page.next,
   };
 }

@@ -4,7 +4,7 @@ import { quarantineTitle, quarantineWords } from "../../src/domain/quarantine-wo
 test.each([
   [
     "unknown_too_long: http_500: The provider answered with HTTP 500.",
-    "The outcome is still unknown after the time set for that. The provider answered with HTTP 500.",
+    "The outcome is still unknown after the time set for that. When it was asked last, the provider answered with HTTP 500.",
   ],
   [
     "pending_too_long: insufficient_funds",

@@ -144,9 +144,7 @@ describe("a model that always says that it has refunded", () => {
           await stage.until("the handover in the thread", async () =>
             stage
               .threadMessages(thread)
-              .some((one) =>
-                /^Handed over to a person: <@U_AGENT>, who filed it\. .* Summary by/u.test(one.text),
-              ),
+              .some((one) => /^Handed back to <@U_AGENT>, who filed it\. .* Summary by/u.test(one.text)),
           );
           const messages = stage.threadMessages(thread);
           expect(messages.flatMap((one) => unmarked(one))).toEqual([]);

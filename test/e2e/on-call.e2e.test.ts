@@ -98,7 +98,7 @@ describe("in quarantine, and nothing at the provider", () => {
           return readable(card).startsWith("Settled\n") && buttonLabels(card).length === 0;
         });
         expect(settled.text).toMatch(/^Refunded|^\*Authorise retry\*/);
-        expect(buttonLabels(await desk.card("Authorise retry: done"))).toEqual([]);
+        expect(buttonLabels(await desk.card("Retry authorised"))).toEqual([]);
         expect(await desk.card("by <@U_ONC1>, agreed by <@U_ONC2>")).toBeDefined();
         await stage.runIn(thread, "resolved");
         expect(desk.channel()).not.toMatch(/the answer is not there yet|On-call has the case/);
@@ -153,7 +153,7 @@ describe("in quarantine, and nothing at the provider", () => {
         await refundByHand(house, { payment: "pi_many_7001", amount: 18_000, names: id });
         await incident(house, "contradiction");
         await inStatus(house, "ORD-7001", "QUARANTINED");
-        const again = await desk.cardSays(id, "Before this: *Reject* done by <@U_ONC1>, agreed by <@U_ONC2>");
+        const again = await desk.cardSays(id, "Before this: *Rejected* by <@U_ONC1>, agreed by <@U_ONC2>");
         await runSays("evidence against how it ended, with on-call");
         expect(readable(again)).toContain("Evidence came that contradicts how it had ended.");
         const shown = await desk.ops("U_ONC1", `show ${id}`);

@@ -110,7 +110,7 @@ describe("a card that the filer's word made needless", () => {
     await stage.confirmBinding(thread);
     await stage.runIn(thread, "resolved");
     const sentence =
-      "It was asked for again as the refund of £20.00 GBP on order ORD-7008, which the policy allows without an approver. Refunded. Reference re_";
+      "It was asked for anew as the refund of £20.00 GBP on order ORD-7008, which the policy allows without an approver. Refunded. Reference re_";
     await stage.until("both cards to say what came of it", async () => {
       const inChannel = world.slack.control.messages("U_SUP1", "C_APPR");
       const saying = [...shown(thread), ...inChannel].filter((message) =>

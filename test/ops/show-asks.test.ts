@@ -198,7 +198,7 @@ describe("what the provider says now", () => {
     const next = operationAt(again, 0);
     expect(next).not.toBe(id);
     expect(JSON.stringify(opsShow(await shown(id)).blocks)).toContain(
-      `Nothing was sent. Asked for again: refund £180.00 GBP ORD-1, awaiting approval (\`${next}\`).`,
+      `Nothing was sent; asked for anew as refund £180.00 GBP ORD-1, awaiting approval (\`${next}\`).`,
     );
     expect(JSON.stringify(opsShow(await shown(next)).blocks)).toContain("Nothing yet.");
   });

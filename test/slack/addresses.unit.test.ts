@@ -43,10 +43,10 @@ describe("posts of the planner's words", () => {
     expect(says.text).toBe(`Planner says, unverified: Refunded! Mail ${ADDRESS_MARK} or ${ADDRESS_MARK}`);
     const handed = escalatedPost(null, words, ["U_AGENT"]);
     expect(handed.text).toMatch(
-      /^Handed over to a person: <@U_AGENT>, who filed it\. .* Summary by the planner, unverified: Refunded! Mail/,
+      /^Handed back to <@U_AGENT>, who filed it\. .* Summary by the planner, unverified: Refunded! Mail/,
     );
     expect(JSON.stringify([says, handed])).not.toContain("evil.example");
-    expect(escalatedPost(null, " ", []).text).toBe("Handed over to a person.");
+    expect(escalatedPost(null, " ", []).text).toBe("Handed back to a person.");
   });
 
   test("quote in a step what is no reference", () => {

@@ -40,7 +40,7 @@ describe("the card of an operation that was in quarantine", () => {
     const card = said(
       quarantineCard({ operation, attempts: [], resolution: resolutionOf({ verb: "reject" }) }),
     );
-    expect(card).toContain("Before this: *Reject* done by <@U_ONC1>, agreed by <@U_ONC2>");
+    expect(card).toContain("Before this: *Rejected* by <@U_ONC1>, agreed by <@U_ONC2>");
   });
 
   test("a request that ran out is told with the time at which it was made", () => {

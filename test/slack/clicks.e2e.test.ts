@@ -67,7 +67,7 @@ describe("a click", () => {
       const card = await cardIn(w, user);
       await click(w, user, card, "Approve");
       const answer = await says(w, user, why);
-      expect(answer).toContain("It still waits for one person in the role");
+      expect(answer).toContain("it still waits for one person in the role");
       await click(w, user, card, "Deny");
       await waitFor(() => answers(w.sandbox, user, "C_APPR").filter((one) => one.includes(why)).length === 2);
       expect(w.sandbox.control.modals(user)).toEqual([]);

@@ -24,6 +24,7 @@ const SENTENCES: Readonly<Record<string, RegExp>> = {
   recorded: /^Your approval is recorded: .+ One more person is needed before anything is sent\.$/,
   denied: /^Denied: .+ Nothing is sent\.$/,
   "denied-late": /^Denied in time: .+ is stopped before it was sent\.$/,
+  "taken-back": /^Taken back: .+ had been approved, and is stopped before it was sent\.$/,
   already_voted: /^You approved this already, .+ One more person is needed/,
   already_sent: /^Too late to deny: .+ was approved by (<@U_\w+>|and| )+, .+ Nothing was changed\.$/,
   stale_card: /^This is an older card of .+ Nothing was changed\./,
@@ -261,7 +262,8 @@ const forged = (callback_id: string, about: string): Form => ({
 const mentions = (text: string): string => text.replace(/(by|and) @?([\w]+)(?=,| and)/gu, "$1 <@U_$2>");
 
 function expectSaid(row: DecisionRow, text: string): void {
-  const sentence = SENTENCES[row.expected];
+  const takenBack = row.expected === "denied-late" && row.click.verb === "undo";
+  const sentence = SENTENCES[takenBack ? "taken-back" : row.expected];
   if (sentence === undefined) throw new Error(`no sentence for ${row.expected}`);
   expect(mentions(text)).toMatch(sentence);
 }

@@ -155,7 +155,7 @@ describe("Undo", () => {
     );
     expect(readable(cooling)).toContain("Until then it can be undone");
     await click(w, "U_SUP2", cooling, "Undo");
-    await says(w, "U_SUP2", "Denied in time");
+    await says(w, "U_SUP2", "Taken back: Refund of £180.00 GBP");
     await taken();
   });
 

@@ -71,7 +71,7 @@ describe("a small refund that the filer's word lets go", () => {
   });
 
   const NEXT = "op_0192d3a4b5c6d7e8f90a1b2c3d4e5f61" as const;
-  const ALONE = `It was asked for again as the refund of £10.00 GBP on order ORD-10042, which the policy allows without an approver.`;
+  const ALONE = `It was asked for anew as the refund of £10.00 GBP on order ORD-10042, which the policy allows without an approver.`;
   const confirmed = { code: "refunded", detail: "" };
 
   test.each([
@@ -81,17 +81,17 @@ describe("a small refund that the filer's word lets go", () => {
     [
       "AWAITING_APPROVAL",
       {},
-      `It was asked for again as the refund of £10.00 GBP on order ORD-10042 and is held for another reason; its own card asks.`,
+      `It was asked for anew as the refund of £10.00 GBP on order ORD-10042 and is held for another reason; its own card asks.`,
     ],
     [
       "DENIED",
       {},
-      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Nothing was sent.`,
+      `It was asked for anew as the refund of £10.00 GBP on order ORD-10042. Nothing was sent.`,
     ],
     [
       "CONFIRMED",
       { result: confirmed, approvedBy: ["U_SUP1"] },
-      `It was asked for again as the refund of £10.00 GBP on order ORD-10042. Refunded. Reference re_1.`,
+      `It was asked for anew as the refund of £10.00 GBP on order ORD-10042. Refunded. Reference re_1.`,
     ],
   ] as const)(
     "says which operation went on in its place and what came of it: %s %o",
@@ -249,10 +249,8 @@ describe("an end after which a person has to go on", () => {
 
   test("the planner's handover names them, too", () => {
     const { text, blocks } = escalatedPost(null, "Please call back.", ["U_AGENT", "U_AGENT2"]);
-    expect(text).toBe(
-      `Handed over to a person: ${WHO} Summary by the planner, unverified: Please call back.`,
-    );
-    expect(JSON.stringify(blocks)).toContain(`*Handed over to a person:* ${WHO}`);
+    expect(text).toBe(`Handed back to ${WHO} Summary by the planner, unverified: Please call back.`);
+    expect(JSON.stringify(blocks)).toContain(`*Handed back* to ${WHO}`);
   });
 });
 

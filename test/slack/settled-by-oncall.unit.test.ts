@@ -155,7 +155,7 @@ describe("opened again", () => {
     const card = said(
       quarantineCard({ operation, attempts: [], resolution: resolutionOf({ verb: "reopen" }) }),
     );
-    expect(card).toContain("*Open again* done by <@U_ONC1>");
+    expect(card).toContain("*Opened again* by <@U_ONC1>");
     expect(card).not.toContain("Before this");
   });
 

@@ -1,4 +1,5 @@
 import type { Db } from "../../db/connect.js";
+import { frozenReason } from "../../domain/frozen.js";
 import { isOperationId, type OperationId } from "../../domain/ids.js";
 import { formatMoney, money } from "../../domain/money.js";
 import { OPERATION_STATUSES, type Operation, type OperationStatus } from "../../domain/operation.js";
@@ -7,6 +8,7 @@ import { isTriedAgain, triedPart } from "../../domain/tried.js";
 import {
   askedAgain,
   findByPrefix,
+  freezeStates,
   getOperation,
   type Incident,
   listIncidents,
@@ -14,7 +16,14 @@ import {
   slowedDown,
   storyOf,
 } from "../../ledger/index.js";
-import { incidentRows, isNamed, lookAsking, operationsNamed, statusNamed } from "../../ops/index.js";
+import {
+  askedAnewWords,
+  incidentRows,
+  lookAsking,
+  operationsNamed,
+  statusNamed,
+  theOnlyOne,
+} from "../../ops/index.js";
 import { activePolicy } from "../../policy/index.js";
 import { askProvider } from "../compose/ask-provider.js";
 import { MAX_ATTEMPTS } from "../compose/ledger.js";
@@ -52,6 +61,9 @@ export async function list(options: ListOptions): Promise<void> {
       printJson({ operations: page.rows.map(operationJson), next: page.next });
       return;
     }
+    for (const state of await freezeStates(db))
+      if (state.frozen)
+        print(`${frozenReason({ ...state, since: state.at })} By ${state.by ?? "nobody known"}.`);
     if (page.rows.length === 0) {
       print(status === undefined ? "No operations yet." : `No operation is ${status}.`);
       return;
@@ -225,12 +237,11 @@ async function byPrefix(db: Db, text: string): Promise<OperationId> {
 async function byOtherName(db: Db, text: string): Promise<Operation | null> {
   if (text.startsWith("op_")) return null;
   const { ids, more } = await operationsNamed(db, text);
-  const [only] = ids;
-  if (only === undefined) return null;
-  const operation = ids.length === 1 ? await getOperation(db, only) : null;
-  if (operation !== null && isNamed(operation, text)) return operation;
-  const named = await Promise.all(ids.map((id) => getOperation(db, id)));
-  const lines = named.flatMap((one) => (one === null ? [] : [`\n  ${candidateText(one)}`]));
+  if (ids.length === 0) return null;
+  const named = (await Promise.all(ids.map((id) => getOperation(db, id)))).filter((one) => one !== null);
+  const operation = more ? null : theOnlyOne(named, text);
+  if (operation !== null) return operation;
+  const lines = named.map((one) => `\n  ${candidateText(one)}`);
   throw new CommandFailure(
     `${text} is no id of an operation. Of that order, payment or reference ${more ? "these are the newest operations" : "there are"}:${lines.join("")}`,
   );
@@ -242,7 +253,7 @@ const candidateText = (operation: Operation): string =>
 
 /** What the same request became the next time, if it was made again. */
 const againOr = (next: Operation | undefined, otherwise: string): string =>
-  next === undefined ? otherwise : `asked for again: ${againText(next)}`;
+  next === undefined ? otherwise : askedAnewWords(againText(next));
 
 /** Of what is approved and rests, or is tried again. */
 function restText(operation: Operation, slowed: boolean): string {

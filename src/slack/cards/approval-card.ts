@@ -413,6 +413,9 @@ function voteLine(vote: Vote, view: ApprovalView): string {
 const tookBack = ({ approval }: ApprovalView): string =>
   approval.endCode === "undone" ? "took it back" : "then denied";
 
+/** How a no is named: of what was approved before, Undo takes that back. */
+const noOf = ({ endCode }: Approval): string => (endCode === "undone" ? "Taken back" : "Denied");
+
 /** The same without marks. */
 function voteText(vote: Vote, view: ApprovalView): string {
   const who = mentionUser(vote.userId);
@@ -434,7 +437,7 @@ function standingLine(view: ApprovalView): string | null {
     case "RELEASED":
       return resultOf(operation);
     case "DENIED":
-      return `Denied. ${nothingDone(operation.attempts)} ${nextAfter("DENIED", operation)}`;
+      return `${noOf(approval)}. ${nothingDone(operation.attempts)} ${nextAfter("DENIED", operation)}`;
     case "EXPIRED":
       return `Nobody decided before ${utcTime(approval.expiresAt)}. Nothing was sent. ${nextAfter("EXPIRED", operation)}`;
     case "VOIDED":
@@ -475,7 +478,7 @@ export function voidedBecause({ binding, endCode, endDetail }: Approval): string
 function insteadSentence(instead: OperationFacts | null): string {
   if (instead === null) return "It is judged anew; the ticket's thread tells what comes of it.";
   const what = whatOf(instead);
-  const again = `It was asked for again as the ${uncapital(what)}`;
+  const again = `It was asked for anew as the ${uncapital(what)}`;
   if (instead.status === "AWAITING_APPROVAL")
     return `${again} and is held for another reason; its own card asks.`;
   const alone = !ENDED_UNSENT.has(instead.status) && instead.approvedBy.length === 0;
@@ -497,7 +500,7 @@ function headline({ approval, operation }: ApprovalView): string {
       return `Approved: ${kind}, ${operation.status === "CONFIRMED" ? "confirmed" : "rejected"} ${word}`;
     }
     case "DENIED":
-      return `Denied: ${kind}`;
+      return `${noOf(approval)}: ${kind}`;
     case "EXPIRED":
       return `Expired: ${kind}`;
     case "VOIDED":

@@ -6,6 +6,7 @@ import { missingVotes } from "../../domain/approval-click.js";
 import { assertNever } from "../../domain/assert-never.js";
 import type { Frozen } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
+import { uncapital } from "../../domain/text/capital.js";
 import { listOf } from "../../domain/text/list-of.js";
 import { isTriedAgain, nothingDone, timesTried } from "../../domain/tried.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
@@ -33,6 +34,8 @@ export function decideSentence(outcome: DecideOutcome): string {
       }
       return `Approved: ${what(outcome.approval)}. It waits for ${others(outcome.waitsFor)} of the same step; nothing is sent before.${held(outcome.frozen)}`;
     case "denied":
+      if (outcome.approval.endCode === "undone")
+        return `Taken back: ${what(outcome.approval)} had been approved, and is stopped ${stoppedWhen(outcome.attempts)}.`;
       return outcome.late
         ? `Denied in time: ${what(outcome.approval)} had been approved, and is stopped ${stoppedWhen(outcome.attempts)}.`
         : `Denied: ${what(outcome.approval)}. Nothing is sent.`;
@@ -52,7 +55,7 @@ export function decideSentence(outcome: DecideOutcome): string {
     case "stale_card":
       return `This is an older card of ${what(outcome.approval)}; please use the newest one. Nothing was changed. ${stateOf(outcome.approval)}`;
     case "refused":
-      return `${said(outcome.sentence)} ${stateOf(outcome.approval)}`;
+      return `${said(outcome.sentence)} ${what(outcome.approval)}: ${uncapital(stateOf(outcome.approval))}`;
     // Said under the field that is to be mended: how the approval stands has not changed and is not asked there.
     case "repeat_amount":
       return `This needs the amount typed again: ${amountOf(outcome.approval)}.`;
@@ -96,7 +99,7 @@ function endedSentence(
       return `Already ${approvedBy(decision)}: ${subject}. It ${standing(now)}.${waits}${cooling}${isUnsent(now) ? held(now.frozen) : ""}${note}`;
     }
     case "DENIED":
-      return `Already denied${byAndWhen(decision)}: ${subject}. ${nothingDone(now.attempts)}${note}`;
+      return `Already ${decision.endCode === "undone" ? "taken back" : "denied"}${byAndWhen(decision)}: ${subject}. ${nothingDone(now.attempts)}${note}`;
     case "EXPIRED":
       return `Too late: this expired ${localTime(approval.expiresAt)} because nobody had decided. Nothing was sent: ${subject}.`;
     case "VOIDED":
@@ -123,7 +126,7 @@ function stateOf(approval: Approval): string {
     case "RELEASED":
       return "It is approved.";
     case "DENIED":
-      return "It is denied.";
+      return approval.endCode === "undone" ? "Its approval was taken back." : "It is denied.";
     case "EXPIRED":
       return "It has expired.";
     case "VOIDED":

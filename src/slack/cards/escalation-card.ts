@@ -38,7 +38,7 @@ function ended(approval: Approval): string {
     case "RELEASED":
       return `approved${who}, ${localTime(at)}`;
     case "DENIED":
-      return `denied${who}, ${localTime(at)}`;
+      return `${approval.endCode === "undone" ? "taken back" : "denied"}${who}, ${localTime(at)}`;
     case "EXPIRED":
       return `nobody decided before ${localTime(approval.expiresAt)}; nothing was sent`;
     case "VOIDED":

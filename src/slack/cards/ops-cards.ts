@@ -288,7 +288,7 @@ function resolutionBlocks(resolution: ResolutionFacts | null, operation: Operati
   const before = open && applied && verb !== "reopen" ? "Before this: " : "";
   return [
     note(
-      `${before}*${verbName(verb)}* ${applied ? "done" : "asked for"} by ${mentionUser(by)}${second}, ${localTime(at)}.${afterwards(resolution)}`,
+      `${before}*${applied ? appliedTitle(verb) : verbName(verb)}*${applied ? "" : " asked for"} by ${mentionUser(by)}${second}, ${localTime(at)}.${afterwards(resolution)}`,
     ),
     theirs(`Reason: ${oneLine(reason)}\nEvidence: ${oneLine(evidenceRef)}`, TEXT_MAX),
     // Of an end on a person's word, the outcome says so.
@@ -448,13 +448,29 @@ function afterAnswer({ state, verb }: ResolutionView): string {
   return verb === "retry" ? `It is sent once more under the same key; ${card}` : `This settled it; ${card}`;
 }
 
+/** What two people did. */
+function appliedTitle(verb: ResolutionVerb): string {
+  switch (verb) {
+    case "confirm":
+      return "Confirmed as committed";
+    case "reject":
+      return "Rejected";
+    case "retry":
+      return "Retry authorised";
+    case "reopen":
+      return "Opened again";
+    default:
+      return assertNever(verb, "verb");
+  }
+}
+
 function resolutionEnd({ state, verb }: ResolutionView): string {
   const name = verbName(verb);
   switch (state) {
     case "proposed":
       return `${name}: waits for a second person`;
     case "applied":
-      return `${name}: done`;
+      return appliedTitle(verb);
     case "disagreed":
       return `${name}: the second person disagreed`;
     case "refused":

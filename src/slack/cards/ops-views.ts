@@ -22,6 +22,7 @@ import type {
   RunsView,
 } from "../../ops/index.js";
 import {
+  askedAnewWords,
   countsText,
   type Doer,
   elsewhereWords,
@@ -60,7 +61,7 @@ const esc = (text: string, max = 300): string => escapeWithin(oneLine(text), max
 export const operationLine = (operation: Operation): string => lineOf(operation, false);
 
 const lineOf = (operation: Operation, slowedDown: boolean): string =>
-  `\`${operation.id}\` ${standing(operation)} · ${esc(shortOf(operation))} · filed ${localTime(operation.createdAt)}${restText(operation, slowedDown)}`;
+  `\`${operation.id}\` ${standing(operation)} · ${esc(shortOf(operation))} · created ${localTime(operation.createdAt)}${restText(operation, slowedDown)}`;
 
 /** "refund £180.00 GBP ORD-10042, confirmed (`op_…`)": what the same request became the next time. */
 const againText = (next: Operation): string => `${esc(shortOf(next))}, ${standing(next)} (\`${next.id}\`)`;
@@ -85,7 +86,7 @@ export function opsList(view: ListView, page: string | null): Message {
   const title = view.status === null ? "Operations" : `Operations: ${stateWords(view.status)}`;
   const lines = view.operations.slice(0, LINES_SHOWN).map((operation) => {
     const next = view.askedAgain.get(operation.id);
-    return `${lineOf(operation, view.slowedDown.has(operation.id))}${next === undefined ? "" : ` · asked for again: ${againText(next)}`}`;
+    return `${lineOf(operation, view.slowedDown.has(operation.id))}${next === undefined ? "" : ` · ${askedAnewWords(againText(next))}`}`;
   });
   return withinLimits(
     {
@@ -93,6 +94,7 @@ export function opsList(view: ListView, page: string | null): Message {
       blocks: [
         header(title),
         note(`Open: ${countsText(view.counts)}.`),
+        ...(view.frozen.length === 0 ? [] : [ours(view.frozen.map(frozenLine).join("\n"))]),
         ...chunks(lines, "Nothing here."),
         ...(page === null
           ? []

@@ -153,8 +153,8 @@ const backWith = (filers: readonly string[]): string | null =>
 /** `filers`: of the run's ticket. */
 export function escalatedPost(run: Run | null, summary: string, filers: readonly string[]): Message {
   const who = backWith(filers);
-  const head = who === null ? "Handed over to a person." : `Handed over to a person: ${who}`;
-  const bold = who === null ? `*${head}*` : `*Handed over to a person:* ${who}`;
+  const head = `Handed back to ${who ?? "a person."}`;
+  const bold = who === null ? `*${head}*` : `*Handed back* to ${who}`;
   const marker = "Summary by the planner, unverified:";
   const words = withoutAddresses(summary);
   return withinLimits(

@@ -106,7 +106,7 @@ export function runTitle(state: RunState): string {
     case "resolved":
       return "Finished";
     case "escalated":
-      return "Handed over to a person";
+      return "Handed back to a person";
     case "budget_exhausted":
       return "Stopped: the budget is used up";
     case "failed":

@@ -112,6 +112,9 @@ export function whatOf(operation: What): string {
   }
 }
 
+/** Denied by Undo: it had been approved. */
+const isTakenBack = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "undone";
+
 /** What pressing Approve leads to. */
 export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriodEnd">): string {
   switch (operation.kind) {
@@ -158,12 +161,12 @@ export function standingOf(operation: OperationFacts): string {
         ? "not carried out, closed by on-call"
         : done("not carried out", operation.result);
     case "DENIED":
-      return "denied";
+      return isTakenBack(operation) ? "approval taken back, nothing done" : "denied";
     case "EXPIRED":
       return "expired, nobody decided";
     case "VOIDED":
       return isLetGo(operation)
-        ? "asked for again without an approval"
+        ? "needs no approval any more"
         : uncapital(withdrawn(operation)).slice(0, -1);
     case "REVERSED":
       return "taken back by the provider";
@@ -206,7 +209,13 @@ export function outcomeOf(operation: OperationFacts): string {
         operation.kind === "refund" ? "No money moved." : null,
       ]);
     case "DENIED":
-      return join([`${what}: denied.`, detailOf(operation), nothingDone(operation.attempts)]);
+      return isTakenBack(operation)
+        ? join([
+            `${what}: not carried out.`,
+            detailOf(operation),
+            operation.attempts === 0 ? null : nothingDone(operation.attempts),
+          ])
+        : join([`${what}: denied.`, detailOf(operation), nothingDone(operation.attempts)]);
     case "EXPIRED":
       return `${what}: nobody decided in time. Nothing was sent.`;
     case "VOIDED":

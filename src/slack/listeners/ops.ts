@@ -341,7 +341,7 @@ function freezeSentence(outcome: FreezeOutcome): string {
         : `Frozen: ${name}. ${nothingNew(outcome.state.kind)} from now on.`;
       const flying =
         outcome.inFlight.length === 0
-          ? " Nothing that was sent before is still open."
+          ? " Of what was sent before, no outcome is open."
           : `\nSent before and still open; these are followed up:\n${outcome.inFlight.map(operationLine).join("\n")}`;
       return `${head}${flying}`;
     }
