@@ -1,6 +1,7 @@
 /** A line of a list says what somebody needs who chooses by it: until when it rests, and which of several it is. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { find } from "../../src/app/commands/ops.js";
+import { theOnlyOne } from "../../src/ops/index.js";
 import { opsHealth, opsList } from "../../src/slack/cards/ops-views.js";
 import { localTime } from "../../src/slack/text/time.js";
 import { moveClock } from "../approvals/steps.js";
@@ -84,5 +85,35 @@ describe("the beginning of several ids, in the shell", () => {
     expect(refused).toContain(`${done.id}  CONFIRMED  refund £10.00 GBP on ORD-1, `);
     expect(refused).toContain(`${waits}  PREPARED  refund £60.00 GBP on ORD-1, `);
     expect(refused).toMatch(/UTC/u);
+  });
+});
+
+describe("what is frozen", () => {
+  it("stands above the list, with who did it and why", async () => {
+    expect(await listed()).not.toContain("frozen");
+    const frozen = await w.ops.freeze({
+      userId: "U_ONC1",
+      kind: "refund",
+      reason: "The provider answers oddly",
+    });
+    expect(frozen.outcome).toBe("frozen");
+    expect(await listed()).toMatch(
+      /• \*refund operations\* frozen by <@U_ONC1>, .+: The provider answers oddly/iu,
+    );
+  });
+});
+
+describe("an order's name, for who only looks", () => {
+  it("means the operation that went on where another was given up for it, and none where two are live", async () => {
+    const first = await w.now(await w.prepared(6_000n));
+    const later = {
+      ...first,
+      id: `${first.id.slice(0, -1)}${first.id.endsWith("f") ? "g" : "f"}` as typeof first.id,
+    };
+    const givenUp = { ...first, status: "VOIDED" as const };
+    expect(theOnlyOne([later, givenUp], "ord-1")).toBe(later);
+    expect(theOnlyOne([later, first], "ord-1")).toBeNull();
+    expect(theOnlyOne([later, { ...givenUp, key: "another" as typeof first.key }], "ord-1")).toBeNull();
+    expect(theOnlyOne([givenUp], "ord-1")).toBe(givenUp);
   });
 });
