@@ -83,11 +83,7 @@ describe("a small refund that the filer's word lets go", () => {
       {},
       `It was asked for anew as the refund of £10.00 GBP on order ORD-10042 and is held for another reason; its own card asks.`,
     ],
-    [
-      "DENIED",
-      {},
-      `It was asked for anew as the refund of £10.00 GBP on order ORD-10042. Nothing was sent.`,
-    ],
+    ["DENIED", {}, `It was asked for anew as the refund of £10.00 GBP on order ORD-10042. Nothing was sent.`],
     [
       "CONFIRMED",
       { result: confirmed, approvedBy: ["U_SUP1"] },

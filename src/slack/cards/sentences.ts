@@ -165,9 +165,7 @@ export function standingOf(operation: OperationFacts): string {
     case "EXPIRED":
       return "expired, nobody decided";
     case "VOIDED":
-      return isLetGo(operation)
-        ? "needs no approval any more"
-        : uncapital(withdrawn(operation)).slice(0, -1);
+      return isLetGo(operation) ? "needs no approval any more" : uncapital(withdrawn(operation)).slice(0, -1);
     case "REVERSED":
       return "taken back by the provider";
     default:
