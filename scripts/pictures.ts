@@ -88,6 +88,7 @@ try {
   await stage.confirmBinding(second);
   await stage.approve("U_SUP1", second);
   await stage.operationIn("QUARANTINED");
+  await page.setViewportSize({ width: 1180, height: 1000 }); // the whole card, from its title on
   await show("U_ONC1", "/archives/C_OPS?inspector");
   await page.locator("#inspector").getByRole("tab", { name: "Books" }).click();
   await page.locator("#messages button", { hasText: "Confirm committed" }).first().waitFor();
