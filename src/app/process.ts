@@ -182,7 +182,9 @@ export async function startProcess(
       policy: policyNow,
       useCases: measuredUseCases(useCases(contexts, processParts), (what) => metrics.forbidden(what)),
     };
-    metrics.observe(() => takeSnapshot(db, queues, { slack: () => slackHealth().connected }));
+    metrics.observe(() =>
+      takeSnapshot(db, queues, { slack: () => (roles.has("app") ? slackHealth().connected : null) }),
+    );
     const paths = routes({ dispatch: contexts.dispatch, metrics, readiness: { check: readiness } });
     const port = await listen();
 

@@ -18,7 +18,7 @@ export interface Snapshot {
   readonly oldestApprovalAgeMs: number;
   readonly runs: readonly { readonly state: string; readonly count: number }[];
   readonly outboxWaiting: number;
-  /** How long the oldest message that may be sent has been waiting. */
+  /** How long the oldest message or edit of a card that may be sent has been waiting. */
   readonly outboxLagMs: number;
   readonly inboxWaiting: number;
   readonly incidentsOpen: number;
@@ -26,7 +26,8 @@ export interface Snapshot {
   /** How long the oldest row has been due for a worker. */
   readonly oldestDueAgeMs: number;
   readonly queues: readonly { readonly kind: string; readonly waiting: number }[];
-  readonly slackConnected: boolean;
+  /** null: this process does not listen to Slack, and has nothing to say of it. */
+  readonly slackConnected: boolean | null;
   readonly queueConnected: boolean;
 }
 
@@ -69,6 +70,22 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const MS = 1_000;
 const MICRO = 1_000_000;
 
+/** The words of `forbidden_attempts_total`; docs/metrics.md says what each means. */
+const FORBIDDEN = [
+  "scope",
+  "policy",
+  "click",
+  "file",
+  "binding",
+  "run",
+  "further",
+  "ops",
+  "resolve",
+  "freeze",
+  "request",
+  "webhook",
+] as const;
+
 export function createMetrics(options: { readonly processMetrics: boolean }): Metrics {
   const registry = new Registry();
   if (options.processMetrics) collectDefaultMetrics({ register: registry });
@@ -94,6 +111,8 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   ]);
   const runsEnded = counter("runs_ended_total", "Runs that ended, by end state", ["state"]);
   const forbidden = counter("forbidden_attempts_total", "Attempts that authority forbids, refused", ["what"]);
+  // What is counted for the first time was none before: an alert compares with that.
+  for (const what of FORBIDDEN) forbidden.inc({ what }, 0);
   const webhooksUnused = counter(
     "webhooks_unused_total",
     "Webhooks with a good signature and of a form that is of no use here",
@@ -104,6 +123,7 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     "Passes that held the provider's list of what was made lately against the ledger, or could not read it",
     ["outcome"],
   );
+  for (const outcome of ["read", "unread"] as const) books.inc({ outcome }, 0);
   const incidents = counter("incidents_total", "Incidents opened", ["kind"]);
   const model = seconds("model_call_seconds", "Calls of the model by outcome", ["outcome"]);
   const tokens = counter("model_tokens_total", "Tokens used by the model", ["direction"]);
@@ -192,7 +212,7 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
   const outbox = gauge("outbox_waiting", "Messages to Slack that are not sent yet");
   const outboxLag = gauge(
     "outbox_lag_seconds",
-    "How long the oldest message that may be sent has been waiting",
+    "How long the oldest message or edit of a card that may be sent has been waiting",
   );
   const inbox = gauge("inbox_waiting", "Slack events stored and not yet worked on");
   const incidents = gauge("incidents_open", "Incidents that nobody has closed");
@@ -201,6 +221,8 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
   const queue = gauge("queue_waiting", "Jobs waiting in the queue", ["kind"]);
   const slackUp = gauge("slack_connected", "1 while Slack can reach us");
   const queueUp = gauge("queue_connected", "1 while the queue answers");
+  // Only who listens says whether it can: a worker alone would hide that nobody does.
+  slackUp.remove();
   const ok = gauge("snapshot_ok", "1 when the values read from the database are of this scrape");
   return {
     set: (now) => {
@@ -219,7 +241,8 @@ function snapshotGauges(registers: Registry[]): { set(snapshot: Snapshot): void;
       incidents.set(now.incidentsOpen);
       frozen.set(now.frozenKinds);
       oldestDue.set(now.oldestDueAgeMs / MS);
-      slackUp.set(now.slackConnected ? 1 : 0);
+      if (now.slackConnected === null) slackUp.remove();
+      else slackUp.set(now.slackConnected ? 1 : 0);
       queueUp.set(now.queueConnected ? 1 : 0);
       ok.set(1);
     },

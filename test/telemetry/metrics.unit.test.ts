@@ -66,6 +66,35 @@ describe("metrics", () => {
     expect(text).toContain("countersign_snapshot_ok 1");
   });
 
+  it("counts of what has not been yet are 0 and not absent: an alert compares with them", async () => {
+    const text = await body(createMetrics({ processMetrics: false }));
+    for (const outcome of ["read", "unread"])
+      expect(text).toContain(`countersign_books_compared_total{outcome="${outcome}"} 0`);
+    expect(text).toContain('countersign_forbidden_attempts_total{what="click"} 0');
+  });
+
+  it("only a process that listens to Slack says whether it can", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    expect(await body(metrics)).not.toMatch(/^countersign_slack_connected/mu);
+    metrics.observe(() => Promise.resolve({ ...EMPTY, slackConnected: null }));
+    expect(await body(metrics)).not.toMatch(/^countersign_slack_connected/mu);
+    const listening = createMetrics({ processMetrics: false });
+    listening.observe(() => Promise.resolve({ ...EMPTY, slackConnected: false }));
+    expect(await body(listening)).toMatch(/^countersign_slack_connected 0$/mu);
+  });
+
+  it("every word of what is forbidden is in docs/metrics.md, and none other", async () => {
+    const text = await body(createMetrics({ processMetrics: false }));
+    const counted = [...text.matchAll(/^countersign_forbidden_attempts_total\{what="(\w+)"\} 0$/gmu)].map(
+      ([, what]) => what,
+    );
+    const docs = readFileSync(new URL("../../docs/metrics.md", import.meta.url), "utf8");
+    const told = [...docs.slice(docs.indexOf("`what` of")).matchAll(/^\| `(\w+)` +\|/gmu)].map(
+      ([, what]) => what,
+    );
+    expect(counted.sort()).toEqual(told.filter((what) => what !== "what").sort());
+  });
+
   it("a snapshot that fails is said, and does not fail the scrape", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.observe(() => Promise.reject(new Error("database away")));

@@ -30,7 +30,9 @@ SELECT
   COALESCE((SELECT extract(epoch FROM countersign_now() - min(created_at)) * 1000 FROM approvals
     WHERE state = 'PENDING'), 0)::float8 AS pending_age,
   (SELECT count(*) FROM slack_outbox WHERE due_at IS NOT NULL) AS outbox,
-  COALESCE((SELECT extract(epoch FROM countersign_now() - min(due_at)) * 1000 FROM slack_outbox
+  COALESCE((SELECT extract(epoch FROM countersign_now() - min(due_at)) * 1000 FROM (
+    SELECT min(due_at) AS due_at FROM slack_outbox WHERE due_at IS NOT NULL
+    UNION ALL SELECT min(due_at) FROM slack_cards WHERE due_at IS NOT NULL AND kind <> 'home') late
     WHERE due_at <= countersign_now()), 0)::float8 AS outbox_lag,
   (SELECT count(*) FROM slack_inbox WHERE due_at IS NOT NULL) AS inbox,
   (SELECT count(*) FROM incidents WHERE status = 'open') AS incidents,
@@ -47,7 +49,7 @@ SELECT
 export async function takeSnapshot(
   db: Db,
   queues: Pick<Queues, "depth">,
-  connected: { slack: () => boolean },
+  connected: { slack: () => boolean | null },
 ): Promise<Snapshot> {
   const [[row], byStatus, runs, depth] = await Promise.all([
     db.sql<Row>("app.snapshot", SNAPSHOT),
