@@ -145,7 +145,7 @@ describe("a wrong click can be opened again, with a record of its own", () => {
   });
 
   it("a form that is taken a second time, after its end was opened again, ends nothing again; a new one does", async () => {
-    const typedAt = new Date();
+    const typedAt = new Date(Date.now() - 1_000);
     const operation = await parked();
     const confirmed = { ...form(operation, "confirm"), evidenceRef: "re_doesnotexist", typedAt };
     expect(await w.ops.resolve(confirmed)).toMatchObject({ outcome: "resolved" });
