@@ -7,7 +7,7 @@ import { assertNever } from "../domain/assert-never.js";
 import type { Json } from "../domain/json.js";
 import { formatMoney, money } from "../domain/money.js";
 import { onWord } from "../domain/named-evidence.js";
-import type { Operation } from "../domain/operation.js";
+import { isTakenBack, type Operation } from "../domain/operation.js";
 import { ADVICE } from "../domain/text/advice.js";
 import { asSentence } from "../domain/text/sentence.js";
 import { utcTime } from "../domain/text/utc-time.js";
@@ -68,7 +68,7 @@ export function answerOf(operation: Operation, { replayed }: { replayed: boolean
     case "DENIED":
       return told(
         operation,
-        `Denied by a person: ${nameOf(operation)} was not done. ${why(operation)} ${ADVICE.notAgain} ${ADVICE.newTicket}`,
+        `${isTakenBack(operation) ? "Stopped" : "Denied"} by a person: ${nameOf(operation)} was not done. ${why(operation)} ${ADVICE.notAgain} ${ADVICE.newTicket}`,
         true,
         replayed,
       );

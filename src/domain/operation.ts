@@ -29,6 +29,10 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 /** A state as people read it, "outcome unknown", and as `/ops list` takes it. */
 export const stateWords = (status: string): string => status.toLowerCase().replaceAll("_", " ");
 
+/** Denied by Undo: it had been approved. */
+export const isTakenBack = ({ result }: { readonly result: { readonly code: string } | null }): boolean =>
+  result?.code === "undone";
+
 /** Ends. CONFIRMED and REJECTED may still be contradicted by evidence; the others never move again, REVERSED included. */
 export const ENDED: ReadonlySet<OperationStatus> = new Set([
   "CONFIRMED",

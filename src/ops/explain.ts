@@ -9,7 +9,7 @@ import { contractBook } from "../domain/contracts.js";
 import { type Evidence, effectsOf, type ProviderEffect } from "../domain/evidence.js";
 import { type Frozen, frozenReason } from "../domain/frozen.js";
 import { rejectionRemark } from "../domain/named-evidence.js";
-import { OPEN_OUTCOMES, type Operation } from "../domain/operation.js";
+import { OPEN_OUTCOMES, type Operation, type OperationStatus } from "../domain/operation.js";
 import { resolversNeeded } from "../domain/policy/people.js";
 import type { Policy } from "../domain/policy/policy.js";
 import { quarantineCode, quarantineThen, quarantineWords } from "../domain/quarantine-words.js";
@@ -162,18 +162,23 @@ function keySentence(view: Explained, known: KnownNow): string {
   if (operation.firstClaimedAt === null) return "The provider does a repeated key at most once.";
   const until = utcSecond(new Date(operation.firstClaimedAt.getTime() + contract.keyTtlMs));
   return keyIsSafe(contract, clockOf(view))
-    ? `Until ${until} the provider does a repeated key at most once${sendingAgain(known)}`
+    ? `Until ${until} the provider does a repeated key at most once${sendingAgain(operation, known)}`
     : `The life of its key ended at ${until}: it is never sent again, because it could happen twice.`;
 }
 
 /** The key alone makes nothing safe: what the provider shows now, or anything else that forbids the verb, is said by the verb. */
-function sendingAgain({ asked, verbs }: KnownNow): string {
+function sendingAgain({ status }: Operation, { asked, verbs }: KnownNow): string {
   const forbidden = verbs.some(({ verb, possible }) => verb === "retry" && !possible);
   const seen = asked !== null && effectsOf(asked).length > 0;
+  if (!seen && BY_ITSELF.has(status))
+    return ". Where that is right it is repeated by itself, under that key; nobody has to authorise it.";
   return forbidden || seen
     ? ". That does not make it right to send it again now: see Authorise retry."
     : ", so sending again is safe.";
 }
+
+/** Open, and not with a person. */
+const BY_ITSELF: ReadonlySet<OperationStatus> = new Set(["DISPATCHED", "OUTCOME_UNKNOWN", "RECONCILING"]);
 
 const NOT_ASKED: KnownNow = { asked: null, verbs: [] };
 

@@ -29,11 +29,12 @@ export const theOnlyOne: Meant = (operations, name) => {
 const wasAskedAnew = ({ id, key, status }: Operation, operations: readonly Operation[]): boolean =>
   status === "VOIDED" && operations.some((next) => next.key === key && next.id > id);
 
-/** An order's only operation that a verb fits. */
+/** An order's only operation that a verb fits; where there is but one, that one, and the verb says why it does not fit. */
 export const onlyOneThat =
   (fits: (operation: Operation) => boolean): Meant =>
   (operations, name) => {
-    const [only, ...more] = operations.filter(fits);
+    const fitting = operations.filter(fits);
+    const [only, ...more] = fitting.length === 0 ? operations : fitting;
     return only !== undefined && more.length === 0 && isOfOrder(only, name) ? only : null;
   };
 

@@ -127,7 +127,7 @@ function list(rest: readonly string[]): ParsedCommand {
   const guess = nearest(wanted, OPERATION_STATUSES);
   return {
     ok: false,
-    sentence: `There is no status ${quoted(rest.join(" "))}. The statuses are ${OPERATION_STATUSES.map(stateWords).join(", ")}.`,
+    sentence: `There is no status ${quoted(rest.join(" "))}. A list is narrowed by one status and by nothing else; an order's operations are found by /ops show ORDER. The statuses are ${OPERATION_STATUSES.map(stateWords).join(", ")}.`,
     suggestion: guess === null ? null : `/ops list ${stateWords(guess)}`,
   };
 }

@@ -46,7 +46,11 @@ describe("before anybody confirms", () => {
     const [approval] = await world.pending();
     expect(approval?.binding).toMatchObject({ bindingUnconfirmed: true, amountMinor: 2_000n });
     const { ticket } = await world.view(runId);
-    expect(await bindingStandingOf(world.db, ticket.id)).toEqual({ ended: false, approved: false });
+    expect(await bindingStandingOf(world.db, ticket.id)).toEqual({
+      ended: false,
+      approved: false,
+      waits: ["Refund on order ORD-10050"],
+    });
     expect(await suite.committed()).toBe(0);
     if (approval === undefined) throw new Error("nothing is held");
     await world.click("U_SUP1", approval);
@@ -55,7 +59,11 @@ describe("before anybody confirms", () => {
     expect(view.run).toMatchObject({ state: "resolved", ending: { verifiedSuccess: true } });
     expect(view.ticket.binding).toBe("unconfirmed");
     // What the ticket's card says of it in the end.
-    expect(await bindingStandingOf(world.db, view.ticket.id)).toEqual({ ended: true, approved: true });
+    expect(await bindingStandingOf(world.db, view.ticket.id)).toEqual({
+      ended: true,
+      approved: true,
+      waits: [],
+    });
     expect(await suite.committed()).toBe(1);
   });
 });

@@ -469,3 +469,51 @@ describe("a general question", () => {
     expect(summary(moves).isWellFormed()).toBe(true);
   });
 });
+
+describe("a subscription that is to be cancelled", () => {
+  const PROFILE = {
+    find_customer: {
+      customer: { reference: "CUS-7" },
+      orders: [order("ORD-1").order, order("ORD-2").order],
+      subscriptions: [{ reference: "SUB-1", status: "active" }],
+    },
+    "get_order ORD-1": order("ORD-1", "paid"),
+    cancel_subscription: { done: true },
+    "cancel_order ORD-1": { done: true },
+    "issue_refund ORD-1": "Refunded £20.00 GBP on order ORD-1.",
+  };
+  const writes = (moves: readonly Played[]): string[] =>
+    moves
+      .flatMap((move) => (typeof move === "string" ? [] : move))
+      .filter(({ name }) => /^(?:cancel|issue)_/u.test(name))
+      .map(({ name, input }) => `${name} ${input["subscription_reference"] ?? input["order_reference"]}`);
+
+  test.each([
+    "Please cancel my subscription, Alice here\nA-4473 B-9001",
+    "Please cancel my subscription\nORD-1",
+    "Cancel subscription SUB-1. ORD-1 is their order.",
+    "Cancel subscription SUB-1, ORD-1 is their order.",
+    "My order ORD-1 came with a membership; cancel the membership",
+    "Cancel the membership and tell them that ORD-1 was fine",
+  ])("is that alone, whatever order says whom it is about: %s", async (ticket) => {
+    expect(writes(await play(ticket, PROFILE))).toEqual(["cancel_subscription SUB-1"]);
+  });
+
+  test.each([
+    ["Cancel subscription SUB-1 and order ORD-1", ["cancel_order ORD-1", "cancel_subscription SUB-1"]],
+    ["Cancel SUB-1 and ORD-1 please", ["cancel_order ORD-1", "cancel_subscription SUB-1"]],
+    ["Cancel order ORD-1 and the subscription", ["cancel_order ORD-1", "cancel_subscription SUB-1"]],
+    [
+      "Refund £20.00 on ORD-1 and cancel my subscription",
+      ["issue_refund ORD-1", "cancel_subscription SUB-1"],
+    ],
+  ])("and what else is asked for is done as well: %s", async (ticket, right) => {
+    expect(writes(await play(ticket, PROFILE))).toEqual(right);
+  });
+
+  test("and money back with no order named: the subscription, and a person for the rest", async () => {
+    const moves = await play("Cancel my subscription and refund the last month", PROFILE);
+    expect(writes(moves)).toEqual(["cancel_subscription SUB-1"]);
+    expect(summary(moves)).toContain("It is not clear on which order the rest of it is.");
+  });
+});

@@ -254,11 +254,14 @@ describe("ids as people type them", () => {
       expect(byId).toMatchObject({ outcome: "form", operation: { id: open.id } });
       expect(await w.ops.openResolution({ ...as, ref: " ord-1", verb }), verb).toEqual(byId);
     }
-    // Only the form is opened so: what is carried out has an id, and what the verb does not fit is listed.
+    // Only the form is opened so: what is carried out has an id, and of the only one, the verb says why it does not fit.
     const typed = { reason: "seen there", evidenceRef: "case 1" };
     const carried = await w.ops.resolve({ ...as, ...typed, ref: "ORD-1", verb: "confirm" });
     expect(carried).toMatchObject({ outcome: "unresolved", suggestions: [{ operation: { id: open.id } }] });
-    expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({ outcome: "unresolved" });
+    expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({
+      outcome: "not_safe",
+      sentence: "Only what a person has confirmed or rejected can be opened again.",
+    });
     const settled = await w.ops.resolve({ ...as, ...typed, ref: open.id, verb: "confirm" });
     expect(settled).toMatchObject({ outcome: "resolved" });
     expect(await w.ops.openReopening({ ...as, ref: "ORD-1" })).toMatchObject({
@@ -267,7 +270,8 @@ describe("ids as people type them", () => {
     });
     expect(await w.ops.reopen({ ...as, ...typed, ref: "ORD-1" })).toMatchObject({ outcome: "unresolved" });
     expect(await w.ops.openResolution({ ...as, ref: "ORD-1", verb: "confirm" })).toMatchObject({
-      outcome: "unresolved",
+      outcome: "form",
+      operation: { id: open.id, status: "CONFIRMED" },
     });
     // What is beside it and does not fit, like a request that the filer's word let go, is not meant.
     await w.prepared(7_000n);

@@ -7,7 +7,7 @@ import { outcomePost, replayedPost, voidedPost } from "../../src/slack/cards/pos
 import { approvalViewOf, operationOf, TOM_REFUND } from "./support/views.js";
 
 const AFTER_NO =
-  "To ask for this again, file a new ticket. It waits for an approval then, and its card says who denied it.";
+  "To ask for this again, file a new ticket. It waits for an approval then, and its card names who said no.";
 const AFTER_NONE = "If it is still needed, file a new ticket. It is judged anew.";
 
 const said = (message: { text: string; blocks: readonly object[] }): string =>

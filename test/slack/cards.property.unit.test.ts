@@ -222,7 +222,7 @@ describe("other posts of hostile text", () => {
           customerRef: `x${name}`,
           customerName: text,
         }),
-        { ended: false, approved: false },
+        { ended: false, approved: false, waits: [text] },
       ),
       bindingCard(
         ticketOf({
@@ -232,10 +232,10 @@ describe("other posts of hostile text", () => {
           customerRef: `x${name}`,
           customerName: text,
         }),
-        { ended: true, approved: true },
+        { ended: true, approved: true, waits: [] },
       ),
-      bindingCard(ticketOf({ text, binding: "none" }), { ended: false, approved: false }),
-      bindingCard(ticketOf({ text, binding: "none" }), { ended: true, approved: false }),
+      bindingCard(ticketOf({ text, binding: "none" }), { ended: false, approved: false, waits: [text] }),
+      bindingCard(ticketOf({ text, binding: "none" }), { ended: true, approved: false, waits: [] }),
     ];
     for (const message of messages) {
       withinLimits(message);

@@ -75,7 +75,7 @@ describe("the ticket's card of whom it is about, when the work is over", () => {
     customerName: "Tom Whitfield",
   });
   const shown = (approved: boolean): string =>
-    JSON.stringify(bindingCard(ticket, { ended: true, approved }).blocks);
+    JSON.stringify(bindingCard(ticket, { ended: true, approved, waits: [] }).blocks);
 
   test("says that approving confirmed the customer for what was approved", () => {
     expect(shown(true)).toContain(
@@ -88,4 +88,22 @@ describe("the ticket's card of whom it is about, when the work is over", () => {
     expect(shown(false)).toContain("Nobody confirmed this.");
     expect(shown(false)).not.toContain("Approving");
   });
+});
+
+test("the question whom a ticket is about names what waits for it, and whose words are theirs stays text", () => {
+  const ticket = ticketOf({
+    binding: "unconfirmed",
+    customerId: "c",
+    customerRef: "CUS-2",
+    customerName: "Bob Lindqvist",
+  });
+  const blocks = (waits: readonly string[]): string =>
+    JSON.stringify(bindingCard(ticket, { ended: false, approved: false, waits }).blocks);
+  const named = blocks(["Cancel order B-9001", "Refund on order <!channel>", "c", "d", "e", "f"]);
+  expect(named).toContain("*Waits for this:*");
+  expect(named).toContain("• Cancel order B-9001");
+  expect(named).not.toContain("<!channel>");
+  expect(named).toContain("• and 1 more");
+  expect(named).toContain("Once it is confirmed, what the policy allows by itself is done at once.");
+  expect(blocks([])).not.toContain("Waits for this");
 });

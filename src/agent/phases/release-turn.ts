@@ -87,6 +87,9 @@ export async function storeAnswers(
   const [alone, more] = [answers.filter(isOneStatement), answers.filter((one) => !isOneStatement(one))];
   for (const answer of more) await apply(answer);
   await Promise.all([...alone.map(apply), ctx.notices.touch(tx, { kind: "run", id: view.run.id })]);
+  // The question about the customer names what waits for it, and this does not any more.
+  if (view.ticket.binding === "unconfirmed")
+    await ctx.notices.touch(tx, { kind: "binding", id: view.ticket.id });
 }
 
 const isOneStatement = ({ outcome }: PerCall): boolean => outcome === "prepared";

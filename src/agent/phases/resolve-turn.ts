@@ -43,7 +43,8 @@ export async function resolveTurn(ctx: AgentCtx, driven: Driven, turn: Turn): Pr
     return park(ctx, driven, { to: "awaiting_binding", dueInMs: null, clock: "stops" });
   }
   if (calls.some(isWrite) && view.ticket.binding === "unconfirmed" && view.run.state === "running") {
-    // Give the filer a moment: a confirmation spares the supervisor a card.
+    // Give the filer a moment: a confirmation spares the supervisor a card. The question names what waits for it.
+    await ctx.db.tx((tx) => ctx.notices.touch(tx, { kind: "binding", id: view.ticket.id }));
     return park(ctx, driven, { to: "awaiting_binding", dueInMs: ctx.confirmGraceMs, clock: "stops" });
   }
   const held = await ctx.db.tx(async (tx) => {

@@ -66,8 +66,31 @@ const NAMED =
 const PLAIN =
   /^(?:REFUND|REIMBURSE|PAY|GIVE|SEND|BACK|OF|FOR|BY|TO|ON|WITH|ONLY|JUST|MINUS|ABOUT|IS|AND|THE|PLEASE)-/;
 
+/** "cancel the order", "and order X": what is to be cancelled where a subscription is, too. The word behind may be a reference. */
+const CANCEL_WHAT =
+  /\b(?:cancel\w*|call(?:ed)? off)\s(?:(?:the|my|his|her|their|this|that|both|also|whole|entire)\s)*([\w-]+)|(?:\band|\balso|\bplus|\bas well as|&)\s(?:(?:the|my|his|her|their|this|that|also|cancel)\s)*([\w-]+)(?=\s(?:please|too|as well|both|[A-Z]{1,12}-\w)|\s*[,.;!?]|\s*$)/giu;
+const SENTENCES = /[.;!?](?=\s|$)|\n/u;
+
+/**
+ * Whether an order is to be cancelled beside a subscription. An order that is named in another sentence, or in an answer, says whom it is
+ * about: that is no wish to cancel it.
+ */
+function namesOrderToCancel(text: string, orders: readonly string[]): boolean {
+  const isOrder = (word: string | undefined): boolean =>
+    word !== undefined && (/^orders?$/iu.test(word) || orders.includes(word.toUpperCase()));
+  return text
+    .split(SENTENCES)
+    .filter((sentence) => CANCEL.test(sentence))
+    .some((sentence) =>
+      [...sentence.matchAll(CANCEL_WHAT)].some(([, object, further]) => isOrder(object) || isOrder(further)),
+    );
+}
+
 /** "5²" is no 52: what only looks like a digit stays apart from the digits. */
 const apart = (raw: string): string => raw.replace(/\p{No}/gu, "^$&");
+
+/** Not of a subscription, a customer or a ticket. */
+export const isOrderLike = (reference: string): boolean => !/^(?:SUB|CUS|TCK)-/.test(reference);
 
 export function readWishes(raw: string): Wishes {
   const text = plainSpelling(apart(raw));
@@ -84,7 +107,7 @@ export function readWishes(raw: string): Wishes {
     complaint: COMPLAINT.test(text),
     refund:
       (REFUND.test(wished) || AMOUNT_BACK.test(wished) || WANTS_BACK.test(wished)) && !NO_REFUND.test(wished),
-    cancelOrder: cancels && (!aboutSubscription || references.some((ref) => !ref.startsWith("SUB-"))),
+    cancelOrder: cancels && (!aboutSubscription || namesOrderToCancel(text, references.filter(isOrderLike))),
     cancelSubscription: cancels && aboutSubscription,
     atPeriodEnd: PERIOD_END.test(text),
     whereIsIt: WHERE.test(text),

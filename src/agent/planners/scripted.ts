@@ -21,7 +21,7 @@ import {
   seenShipments,
 } from "./scripted-reading.js";
 import { type OrderAmongOthers, reasonOf, refundOf, type WantedCall } from "./scripted-refund.js";
-import { readWishes, type Wishes } from "./scripted-wishes.js";
+import { isOrderLike, readWishes, type Wishes } from "./scripted-wishes.js";
 
 /** How the planner names itself wherever it speaks. */
 export const SCRIPTED_MARK = "Scripted planner, no model.";
@@ -65,13 +65,20 @@ function decide(reading: Reading, wishes: Wishes): Move {
     const results = refused.map((call) => call.result);
     return handOver(wishes, "Not everything that was asked for was done.", results);
   }
-  if (wishes.cancelSubscription && !wishes.cancelOrder && !wishes.refund)
-    return subscription(reading, wishes);
   const acts = wishes.refund || wishes.cancelOrder || wishes.chargedTwice || wishes.whereIsIt;
+  if (wishes.cancelSubscription && (!acts || ordersNamed(wishes).length === 0)) {
+    const move = subscription(reading, wishes);
+    if (!acts || "calls" in move || reading.customer === null) return move;
+    // What is to be refunded may be the subscription itself, which nothing here can.
+    return handOver(wishes, "It is not clear on which order the rest of it is.", [move.say]);
+  }
   if (!acts) return ask(reading, wishes);
   const targets = orderTargets(reading, wishes);
   if ("calls" in targets || "say" in targets) return targets;
-  return onOrders(reading, wishes, targets.orders);
+  const move = onOrders(reading, wishes, targets.orders);
+  if ("calls" in move || !wishes.cancelSubscription) return move;
+  const too = subscription(reading, wishes);
+  return "calls" in too ? too : { say: `${move.say} ${too.say}` };
 }
 
 function escalate(wishes: Wishes): Move {
@@ -122,7 +129,7 @@ const calledFor = (reading: Reading, name: string, key: string, value: string): 
 
 /** References of orders in the text; a line's reference (ORD-1-2) is not an order's where the order is named or fits. */
 function ordersNamed(wishes: Wishes): string[] {
-  const refs = wishes.references.filter((ref) => !/^(?:SUB|CUS|TCK)-/.test(ref));
+  const refs = wishes.references.filter(isOrderLike);
   return refs.filter((ref) => !refs.some((other) => other !== ref && ref.startsWith(`${other}-`)));
 }
 

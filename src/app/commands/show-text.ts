@@ -2,7 +2,7 @@
 import { frozenReason } from "../../domain/frozen.js";
 import { formatMoney } from "../../domain/money.js";
 import { isOfBefore, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
-import type { Operation } from "../../domain/operation.js";
+import { isTakenBack, type Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
@@ -30,6 +30,7 @@ export function subjectOf(
 /** "CONFIRMED by on-call's word alone": what only a person vouches for says so. */
 export function standingOf({ status, result }: Pick<Operation, "status" | "result">): string {
   const word = wordAlone(result);
+  if (isTakenBack({ result })) return `${status} (approval taken back)`;
   return word === null ? status : `${status} ${word}`;
 }
 

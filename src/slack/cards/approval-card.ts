@@ -99,6 +99,7 @@ export function approvalCard(view: ApprovalView, blockId = "decide"): Message {
     ...(open ? whyBlocks(view) : []),
     ...earlierBlocks(view.approval),
     ...wordsOfThePlanner(view.operation),
+    note(`\`${view.operation.id}\``),
     ...endBlocks(view, blockId),
   ];
   return withinLimits({ text: approvalText(view), blocks }, 3);
@@ -156,12 +157,16 @@ function boundRows(view: ApprovalView): Row[] {
     approval.state === "PENDING"
       ? { label: "Expires", value: { ours: localTime(approval.expiresAt) } }
       : null,
-    left === null || approval.state !== "PENDING"
+    // What has changed since stands above, and this would be the sum of before.
+    left === null || approval.state !== "PENDING" || view.changedSince.some(({ what }) => SUMMED.has(what))
       ? null
       : { label: "Left after this", value: { ours: left.map(escapeText).join("\n") } },
   ];
   return table.filter((row) => row !== null);
 }
+
+/** What the balance is made of. */
+const SUMMED: ReadonlySet<Change["what"]> = new Set(["refundable", "captured", "amount"]);
 
 const orderText = ({ binding }: Approval): string =>
   withRef(binding.orderRef ?? "?", binding.world.order?.status);

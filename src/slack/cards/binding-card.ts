@@ -8,10 +8,13 @@ import { withoutAddresses } from "../text/addresses.js";
 import { escapeWithin, mentionUser, oneLine } from "../text/safe.js";
 
 const CANDIDATES_SHOWN = 8;
+const WAITS_SHOWN = 5;
 
 export interface BindingStanding {
   readonly ended: boolean;
   readonly approved: boolean;
+  /** Changes that wait for the customer to be confirmed or for an approval, in words that may be the planner's. */
+  readonly waits: readonly string[];
 }
 
 /** The small print below a customer that the filer left unconfirmed to the end. */
@@ -25,7 +28,7 @@ const LEFT_UNCONFIRMED = {
  * `ended`: the ticket's work is over, so nothing can be confirmed or chosen any more. `approved`: an approval confirmed the customer
  * for its operation.
  */
-export function bindingCard(ticket: Ticket, { ended, approved }: BindingStanding): Message {
+export function bindingCard(ticket: Ticket, { ended, approved, waits }: BindingStanding): Message {
   if (ended && ticket.binding !== "confirmed") return endedCard(ticket, approved);
   switch (ticket.binding) {
     case "confirmed":
@@ -41,8 +44,9 @@ export function bindingCard(ticket: Ticket, { ended, approved }: BindingStanding
         text: `This looks to be about ${nameOf(ticket)}. Please confirm.`,
         blocks: [
           theirs(`This looks to be about ${rawName(ticket)}${foundBy(ticket)}. Is that right?`, 700),
+          ...waitsBlocks(waits),
           note(
-            "Until whoever filed it confirms this, every change waits for an approval, whatever its amount.",
+            `Until whoever filed it confirms this, every change waits for an approval, whatever its amount. ${ONCE_CONFIRMED}`,
           ),
           actions("binding", [
             {
@@ -63,10 +67,22 @@ export function bindingCard(ticket: Ticket, { ended, approved }: BindingStanding
   }
 }
 
+const ONCE_CONFIRMED = "Once it is confirmed, what the policy allows by itself is done at once.";
+
+function waitsBlocks(waits: readonly string[]): KnownBlock[] {
+  if (waits.length === 0) return [];
+  const more = waits.length - WAITS_SHOWN;
+  const lines = waits.slice(0, WAITS_SHOWN).map((one) => `• ${oneLine(one)}`);
+  return [
+    ours("*Waits for this:*"),
+    theirs([...lines, ...(more > 0 ? [`• and ${more} more`] : [])].join("\n"), 1_000),
+  ];
+}
+
 function endedCard(ticket: Ticket, approved: boolean): Message {
   if (ticket.binding === "none") {
     const text =
-      "It was not said which customer this is about. Name an order or the customer's e-mail address here, and the work begins again.";
+      "It was not said which customer this is about. Name an order or the customer's e-mail address here, and a new run begins.";
     return { text, blocks: [theirs(text, 500)] };
   }
   return {

@@ -4,7 +4,7 @@ import type { KnownBlock } from "@slack/types";
 import { assertNever } from "../../domain/assert-never.js";
 import { formatMoney } from "../../domain/money.js";
 import { wordAlone } from "../../domain/named-evidence.js";
-import { type Operation, stateWords } from "../../domain/operation.js";
+import { isTakenBack, type Operation, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
 import { counted } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
@@ -78,6 +78,7 @@ function restText(operation: Operation, slowedDown: boolean): string {
 /** "confirmed by on-call's word alone": what only a person vouches for says so wherever its state is named. */
 const standing = ({ status, result }: Pick<Operation, "status" | "result">): string => {
   const word = wordAlone(result);
+  if (isTakenBack({ result })) return `${stateWords(status)} (approval taken back)`;
   return word === null ? stateWords(status) : `${stateWords(status)} ${word}`;
 };
 

@@ -207,6 +207,11 @@ const TOOL_WORDS: Readonly<Record<string, { words: string; of: string }>> = {
   escalate_to_human: { words: "Hand over to a person", of: "" },
 };
 
+const WRITES: ReadonlySet<string> = new Set(["issue_refund", "cancel_order", "cancel_subscription"]);
+
+/** Whether a tool of this name changes anything. */
+export const isWriteTool = (name: string): boolean => WRITES.has(name);
+
 /** A tool call in words; what the planner wrote into it is its own and may be anything. */
 export function toolText(name: string, input: Json): string {
   const known = TOOL_WORDS[name];

@@ -11,7 +11,12 @@ import type { Frozen } from "../../domain/frozen.js";
 import type { OperationId } from "../../domain/ids.js";
 import { formatMoney } from "../../domain/money.js";
 import { onWord } from "../../domain/named-evidence.js";
-import type { OperationKind, OperationStatus, RefundScope } from "../../domain/operation.js";
+import {
+  isTakenBack,
+  type OperationKind,
+  type OperationStatus,
+  type RefundScope,
+} from "../../domain/operation.js";
 import { quarantineKnown, quarantineTitle } from "../../domain/quarantine-words.js";
 import { MADE_DIFFERENTLY } from "../../domain/resolving.js";
 import { capital, uncapital } from "../../domain/text/capital.js";
@@ -111,9 +116,6 @@ export function whatOf(operation: What): string {
       return assertNever(operation.kind, "operation kind");
   }
 }
-
-/** Denied by Undo: it had been approved. */
-const isTakenBack = ({ result }: Pick<OperationFacts, "result">): boolean => result?.code === "undone";
 
 /** What pressing Approve leads to. */
 export function consequenceOf(operation: Pick<OperationFacts, "kind" | "atPeriodEnd">): string {
@@ -239,7 +241,7 @@ export function askAgain({
   const press = occurrence > 1 ? " and press “This is a further refund” there" : "";
   switch (status) {
     case "DENIED":
-      return `To ask for this again, file a new ticket${press}. It waits for an approval then, and its card says who denied it.`;
+      return `To ask for this again, file a new ticket${press}. It waits for an approval then, and its card names who said no.`;
     case "EXPIRED":
     case "VOIDED":
       return `If it is still needed, file a new ticket${press}. It is judged anew.`;

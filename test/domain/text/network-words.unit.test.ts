@@ -43,10 +43,10 @@ describe("a code of the network", () => {
       "The provider could not be reached: the other side closed it (UND_ERR_SOCKET).",
     );
     expect(quarantineWords(`unknown_too_long: ${problem?.reason}: ${problem?.detail}`)).toBe(
-      "The outcome is still unknown after the time set for that. The provider could not be reached: the other side closed it (UND_ERR_SOCKET).",
+      "The outcome is still unknown after the time set for that. When it was asked last, the provider could not be reached: the other side closed it (UND_ERR_SOCKET).",
     );
     expect(quarantineWords("unknown_too_long: timeout: The provider did not answer in time.")).toBe(
-      "The outcome is still unknown after the time set for that. The provider did not answer in time.",
+      "The outcome is still unknown after the time set for that. When it was asked last, the provider did not answer in time.",
     );
   });
 });
