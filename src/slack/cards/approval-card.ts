@@ -98,8 +98,8 @@ export function approvalCard(view: ApprovalView, blockId = "decide"): Message {
     ...rows(boundRows(view)),
     ...(open ? whyBlocks(view) : []),
     ...earlierBlocks(view.approval),
+    note(`Operation ${view.operation.id}`),
     ...wordsOfThePlanner(view.operation),
-    note(`\`${view.operation.id}\``),
     ...endBlocks(view, blockId),
   ];
   return withinLimits({ text: approvalText(view), blocks }, 3);

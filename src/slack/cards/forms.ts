@@ -441,7 +441,7 @@ export function approvalDetails(
       `${whatOf(approval.binding)} for ${withRef(approval.binding.customerName, approval.binding.customerRef)}`,
       1000,
     ),
-    note(`\`${operation.id}\``),
+    note(`Operation ${operation.id}`),
     ...(approval.state === "PENDING" ? [] : [theirs(endOf(operation), 1000)]),
     ...parts
       .filter(([, text]) => text.trim() !== "")
