@@ -511,9 +511,25 @@ describe("a subscription that is to be cancelled", () => {
     expect(writes(await play(ticket, PROFILE))).toEqual(right);
   });
 
-  test("and money back with no order named: the subscription, and a person for the rest", async () => {
-    const moves = await play("Cancel my subscription and refund the last month", PROFILE);
-    expect(writes(moves)).toEqual(["cancel_subscription SUB-1"]);
-    expect(summary(moves)).toContain("It is not clear on which order the rest of it is.");
+  test.each([
+    ["Cancel my subscription and refund the last month", "only orders can be refunded here"],
+    ["Cancel my subscription. Refund £20.00 please", "It is not clear on which order the rest of it is."],
+    ["Cancel my subscription and refund it\nORD-1", "only orders can be refunded here"],
+  ])(
+    "and money back with no order: the subscription, and a person for the rest: %s",
+    async (ticket, said) => {
+      const moves = await play(ticket, PROFILE);
+      expect(writes(moves)).toEqual(["cancel_subscription SUB-1"]);
+      expect(summary(moves)).toContain(said);
+    },
+  );
+
+  test.each([
+    "I want my money back for the membership\nORD-1",
+    "Refund my subscription, please. The customer is the one of ORD-1.",
+  ])("is never refunded on an order that says whom it is about: %s", async (ticket) => {
+    const moves = await play(ticket, PROFILE);
+    expect(writes(moves)).toEqual([]);
+    expect(summary(moves)).toContain("only orders can be refunded here");
   });
 });

@@ -9,6 +9,8 @@ export interface Wishes {
   cancelOrder: boolean;
   cancelSubscription: boolean;
   atPeriodEnd: boolean;
+  /** Money is wanted back for a subscription, and not on an order that is named there. */
+  refundSubscription: boolean;
   whereIsIt: boolean;
   chargedTwice: boolean;
   /** "in full", "everything", "all of it" */
@@ -86,6 +88,17 @@ function namesOrderToCancel(text: string, orders: readonly string[]): boolean {
     );
 }
 
+/** A sentence that wants money back and speaks of a subscription and of no order: an order named elsewhere is not what was paid for. */
+function wantsSubscriptionRefunded(wished: string, orders: readonly string[]): boolean {
+  return wished
+    .split(SENTENCES)
+    .filter((sentence) => [REFUND, AMOUNT_BACK, WANTS_BACK].some((wish) => wish.test(sentence)))
+    .some(
+      (sentence) =>
+        SUBSCRIPTION.test(sentence) && !orders.some((ref) => sentence.toUpperCase().includes(ref)),
+    );
+}
+
 /** "5²" is no 52: what only looks like a digit stays apart from the digits. */
 const apart = (raw: string): string => raw.replace(/\p{No}/gu, "^$&");
 
@@ -103,13 +116,15 @@ export function readWishes(raw: string): Wishes {
   const spelled = candidates.filter((word) => /^[A-Z]{1,12}-\d[A-Z0-9-]*$/.test(word) && !PLAIN.test(word));
   const named = [...lookalikes, ...(text.match(NAMED) ?? [])];
   const references = [...new Set(named.length === 0 ? spelled : named)];
+  const orders = references.filter(isOrderLike);
   return {
     complaint: COMPLAINT.test(text),
     refund:
       (REFUND.test(wished) || AMOUNT_BACK.test(wished) || WANTS_BACK.test(wished)) && !NO_REFUND.test(wished),
-    cancelOrder: cancels && (!aboutSubscription || namesOrderToCancel(text, references.filter(isOrderLike))),
+    cancelOrder: cancels && (!aboutSubscription || namesOrderToCancel(text, orders)),
     cancelSubscription: cancels && aboutSubscription,
     atPeriodEnd: PERIOD_END.test(text),
+    refundSubscription: wantsSubscriptionRefunded(wished, orders),
     whereIsIt: WHERE.test(text),
     chargedTwice: TWICE.test(text),
     everything: EVERYTHING.test(text),

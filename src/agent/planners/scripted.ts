@@ -66,12 +66,14 @@ function decide(reading: Reading, wishes: Wishes): Move {
     return handOver(wishes, "Not everything that was asked for was done.", results);
   }
   const acts = wishes.refund || wishes.cancelOrder || wishes.chargedTwice || wishes.whereIsIt;
-  if (wishes.cancelSubscription && (!acts || ordersNamed(wishes).length === 0)) {
+  const ofSubscription = wishes.refund && wishes.refundSubscription;
+  if (wishes.cancelSubscription && (!acts || ofSubscription || ordersNamed(wishes).length === 0)) {
     const move = subscription(reading, wishes);
     if (!acts || "calls" in move || reading.customer === null) return move;
-    // What is to be refunded may be the subscription itself, which nothing here can.
-    return handOver(wishes, "It is not clear on which order the rest of it is.", [move.say]);
+    const rest = ofSubscription ? ONLY_ORDERS : "It is not clear on which order the rest of it is.";
+    return handOver(wishes, rest, [move.say]);
   }
+  if (ofSubscription) return handOver(wishes, ONLY_ORDERS, []);
   if (!acts) return ask(reading, wishes);
   const targets = orderTargets(reading, wishes);
   if ("calls" in targets || "say" in targets) return targets;
@@ -80,6 +82,8 @@ function decide(reading: Reading, wishes: Wishes): Move {
   const too = subscription(reading, wishes);
   return "calls" in too ? too : { say: `${move.say} ${too.say}` };
 }
+
+const ONLY_ORDERS = "Money is wanted back for a subscription, and only orders can be refunded here.";
 
 function escalate(wishes: Wishes): Move {
   const about = wishes.references.length === 0 ? "" : ` It names ${wishes.references.join(", ")}.`;
