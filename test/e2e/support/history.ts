@@ -76,7 +76,9 @@ export async function growHistory(
 /** Of a column in a copy: SQL over the copied row `t` and the copy's number `n`. */
 function copied({ name, type, unique, checked }: Column): string {
   const value = `t."${name}"`;
-  const ofItsOwn = !SHARED.test(name) && (unique || (NAMES.test(name) && !checked));
+  // A check of an id or a reference asks whether there is one; other checks name the words that may stand there.
+  const ofItsOwn =
+    !SHARED.test(name) && (unique || (NAMES.test(name) && (!checked || /_(?:id|ref)$/u.test(name))));
   if (type === "text" && ofItsOwn) return `${value} || '~' || n`;
   // What was seen of a payment names it.
   if (type === "jsonb")
