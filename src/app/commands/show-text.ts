@@ -4,6 +4,7 @@ import { formatMoney } from "../../domain/money.js";
 import { isOfBefore, referenceLabel, wordAlone } from "../../domain/named-evidence.js";
 import { isTakenBack, type Operation } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
+import { peopleIn } from "../../domain/text/counted.js";
 import { utcSecond } from "../../domain/text/utc-time.js";
 import {
   type AttemptRun,
@@ -120,7 +121,7 @@ function pending({ operation, openIncidents, openResolution, approval }: Operati
     approval === null || operation.status !== "AWAITING_APPROVAL"
       ? []
       : [
-          `waits for the approval of ${approval.approversNeeded} from ${approval.role} until ${utcSecond(approval.expiresAt)}`,
+          `waits for the approval of ${peopleIn(approval.approversNeeded, approval.role)} until ${utcSecond(approval.expiresAt)}`,
         ];
   const findings = openIncidents.map(({ id, kind, operationId, target, amount, references }) => {
     const facts = [kind, target, amount, ...references].filter((fact) => fact !== null).join(", ");

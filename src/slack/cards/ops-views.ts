@@ -6,7 +6,7 @@ import { formatMoney } from "../../domain/money.js";
 import { wordAlone } from "../../domain/named-evidence.js";
 import { isTakenBack, type Operation, stateWords } from "../../domain/operation.js";
 import { unknownSinceLabel } from "../../domain/quarantine-words.js";
-import { counted } from "../../domain/text/counted.js";
+import { counted, peopleIn } from "../../domain/text/counted.js";
 import { cutText } from "../../domain/text/cut.js";
 import { listOf } from "../../domain/text/list-of.js";
 import { utcTime } from "../../domain/text/utc-time.js";
@@ -224,7 +224,7 @@ function pendingBlocks({ operation, openIncidents, openResolution, approval }: O
     approval === null || operation.status !== "AWAITING_APPROVAL"
       ? []
       : [
-          `• Waits for the approval of ${approval.approversNeeded} from ${esc(approval.role, 60)} until ${localTime(approval.expiresAt)}`,
+          `• Waits for the approval of ${peopleIn(approval.approversNeeded, esc(approval.role, 60))} until ${localTime(approval.expiresAt)}`,
         ];
   const lines = [...findings, ...asked, ...waits];
   return lines.length === 0 ? [] : [ours("*Still open*"), ...chunks(lines, "")];
@@ -377,7 +377,7 @@ export function opsApprovals(view: ApprovalsView): Message {
     const amount = approval.kind === "refund" ? ` ${esc(formatMoney(approval))}` : "";
     const target = approval.orderRef ?? approval.subscriptionRef ?? "";
     const gate = approval.gateSentence === null ? "" : ` – ${esc(approval.gateSentence, 200)}`;
-    return `\`${approval.operationId}\` ${kindName(approval.kind).toLowerCase()}${amount} ${esc(target, 60)} · needs ${approval.missing} of ${approval.approversNeeded} from ${esc(approval.role, 60)} · until ${localTime(approval.expiresAt)}${gate}`;
+    return `\`${approval.operationId}\` ${kindName(approval.kind).toLowerCase()}${amount} ${esc(target, 60)} · waits for ${peopleIn(approval.missing, esc(approval.role, 60))}${approval.missing < approval.approversNeeded ? ` (${approval.approversNeeded - approval.missing} of ${approval.approversNeeded} given)` : ""} · until ${localTime(approval.expiresAt)}${gate}`;
   });
   return {
     text: `Approvals that wait: ${view.approvals.length} shown.`,
