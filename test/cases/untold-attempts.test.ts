@@ -70,7 +70,7 @@ describe("an effect that was made, its answer lost and the provider's list not t
 it("an effect whose whole story after its first event was taken out, its row as it was born: nothing is sent again", async () => {
   const id = await w.prepared("ORD-1", 2_000n);
   expect(await w.work(w.worker("w"), id)).toMatchObject({ status: "CONFIRMED" });
-  await sealBlocks(database.db);
+  await sealBlocks(database.db, { patienceMs: 30_000 });
   await w.advance(2 * DAY_MS);
   await byHand(
     id,

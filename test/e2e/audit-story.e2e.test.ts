@@ -62,7 +62,7 @@ describe("the exported log explains a refund end to end", () => {
         await stage.approve("U_SUP1", thread);
         await stage.operationIn("CONFIRMED");
         await stage.runIn(thread, "resolved");
-        await sealBlocks(house.db);
+        await sealBlocks(house.db, { patienceMs: 30_000 });
 
         const document = await exported(house);
         const lines = document.flatMap((line) => {

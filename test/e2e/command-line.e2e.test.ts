@@ -347,7 +347,7 @@ describe("what it shows", () => {
     expect(before.chain.unsealed).toBe(before.events.length);
 
     const db = openDb({ url: world.databaseUrl, applicationName: "countersign-test", poolSize: 1 });
-    expect(await sealBlocks(db).finally(() => db.close())).toBe(all);
+    expect(await sealBlocks(db, { patienceMs: 30_000 }).finally(() => db.close())).toBe(all);
     expect((await cs("audit", "verify")).stdout).toBe(
       `${read} 1 block seals ${all} events; 0 not sealed yet. ${decisions}\n`,
     );

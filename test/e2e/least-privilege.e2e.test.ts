@@ -82,7 +82,7 @@ describe("the product under its own role", () => {
   });
 
   it("seals, exports and erases", async () => {
-    await sealBlocks(asRole);
+    await sealBlocks(asRole, { patienceMs: 30_000 });
     expect((await house.db.sql("test.blocks", "SELECT seq FROM audit_blocks")).length).toBeGreaterThan(0);
     let lines = 0;
     for await (const _line of exportAudit(asRole)) lines += 1;

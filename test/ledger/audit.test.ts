@@ -243,7 +243,7 @@ describe("sealing", () => {
   test("by several sealers at once makes one chain", async () => {
     const ctx = await openShop(database.db);
     for (let index = 0; index < 30; index += 1) await prepared(ctx, 1n + BigInt(index));
-    await Promise.all(Array.from({ length: 5 }, () => ledger.sealBlocks(ctx.db)));
+    await Promise.all(Array.from({ length: 5 }, () => ledger.sealBlocks(ctx.db, { patienceMs: 30_000 })));
     expect(await ledger.verifyAudit(ctx.db)).toMatchObject({ intact: true, sealedEvents: 30 });
   });
 });
