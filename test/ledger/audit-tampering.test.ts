@@ -77,7 +77,7 @@ describe("an operation's row", () => {
     const changed = await inState(ctx, "CONFIRMED");
     const audit = await ledger.auditOperation(database.db, changed.id);
     expect(audit).toMatchObject({ broken: [], blocks: [], events: audit?.unsealed });
-    await ledger.sealBlocks(database.db);
+    await ledger.sealBlocks(database.db, { patienceMs: 30_000 });
     expect(await ledger.auditOperation(database.db, changed.id)).toMatchObject({
       broken: [],
       unsealed: 0,
